@@ -1,0 +1,1 @@
+"""The ReAct loop and what the model is told."""

@@ -1,0 +1,1 @@
+"""The parts of a demonstration: this machine as an SSH host, and the practice model."""

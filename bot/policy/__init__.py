@@ -1,0 +1,1 @@
+"""The gate: a pure judgement of one command line."""

@@ -1,0 +1,1 @@
+"""Hosts, connections and running commands on them."""

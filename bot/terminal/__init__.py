@@ -1,0 +1,1 @@
+"""The terminal as a front end of the desk."""

@@ -1,0 +1,1 @@
+"""What the model can call: a file is a tool."""

@@ -1,0 +1,1 @@
+"""Postgres: records, tables, and the transactions over them. Knows nothing of bot/."""
