@@ -130,7 +130,7 @@ CREATE TABLE command (
   call_id text NOT NULL,
   host text NOT NULL,
   run text NOT NULL,
-  state text NOT NULL CHECK (state IN ('claimed', 'running', 'done', 'unknown')),
+  state text NOT NULL CHECK (state IN ('running', 'done', 'unknown')),
   decision text NOT NULL CHECK (decision IN ('allow', 'ask', 'deny')),
   reason text NOT NULL,
   approval_id bigint REFERENCES approval,
@@ -213,6 +213,7 @@ CREATE TABLE outbox (
   sent_at timestamptz
 ) WITH (fillfactor = 70);
 CREATE INDEX outbox_due ON outbox (id) WHERE state IN ('new', 'sending');
+CREATE INDEX outbox_thread ON outbox (channel, thread_ts, id);  -- was the last word in a thread ours?
 
 CREATE TABLE thread_seen (
   team text NOT NULL,
