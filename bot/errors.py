@@ -7,6 +7,7 @@ OpsthreadError
 ├── ModelError            the model gave no usable reply
 │   ├── ModelUnavailable  busy, down or cut off: the turn can be tried again
 │   └── ModelRefused      the endpoint refused the request: a person must change something
+│       └── ContextTooLong  it was too long for the model: send less
 ├── HostError             a command could not be run on a host; nothing was sent
 │   ├── HostKeyMismatch   the host's key is not the known one
 │   └── HostUnreachable   no connection, or the log-in was refused
@@ -46,6 +47,10 @@ class ModelUnavailable(ModelError):
 
 class ModelRefused(ModelError):
     """The model's endpoint refused the request; check OPENAI_BASE_URL, OPENAI_API_KEY and OPSTHREAD_MODEL."""
+
+
+class ContextTooLong(ModelRefused):
+    """The conversation is longer than the model takes; lower OPSTHREAD_MAX_TOKENS."""
 
 
 class HostError(OpsthreadError):
