@@ -1,7 +1,7 @@
 """What went wrong with a request, and what a person or the loop can do about it. Pure.
 
 The wording of endpoints differs and few send a code for everything, so their sentences are searched for the
-words that OpenAI, Groq, OpenRouter, Ollama and vLLM use. What is not recognised is shown to the person as it is.
+words that OpenAI, Groq, OpenRouter, Ollama and vLLM use. What is not recognised is shown as it is.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def _detail(error: dict[str, Any], body: Any) -> str:
 
 def scrub(text: str, key: str) -> str:
     """Masks the key, and anything that looks like one, in words of the endpoint."""
-    if key:
+    if len(key) >= 6:  # shorter ones are placeholders of endpoints that want none
         text = text.replace(key, "[key]")
     text = re.sub(r"\b(sk|gsk|key|xai|hf|pk)[-_][A-Za-z0-9*_-]{6,}", "[key]", text)
     return re.sub(r"(?i)\bbearer\s+\S+", "Bearer [key]", text)
@@ -156,13 +156,9 @@ def as_error(fault: Fault, *, place: str, model: str, tries: int) -> ModelError:
             return ContextTooLong(f"the request is too long for model {model} at {place}{said}{advice}")
         case Kind.REFUSED | Kind.PLAIN_OPTIONS | Kind.PLAIN_REPLY:
             return ModelRefused(f"{place} refused the request for model {model}{said}{advice}")
-        case Kind.BAD_CALL:
-            return ModelUnavailable(
-                f"model {model} at {place} gave no usable reply in {tries} tries{said}{advice}"
-            )
-        case Kind.TRANSIENT:
+        case Kind.BAD_CALL | Kind.TRANSIENT:
+            times = "1 try" if tries == 1 else f"{tries} tries"
             advice = advice or '; say "continue" to try again'
-            times = "once" if tries == 1 else f"{tries} times"
-            return ModelUnavailable(f"the model at {place} cannot be reached, tried {times}{said}{advice}")
+            return ModelUnavailable(f"no usable reply from model {model} at {place} in {times}{said}{advice}")
         case _:
             assert_never(fault.kind)
