@@ -1,0 +1,51 @@
+"""Text from outside made harmless: it cannot move the cursor, colour, hide or reorder what is shown."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_COLOUR = re.compile(r"\x1b\[[0-9;:]*[mK]")  # what `ls --color` and `grep --color` print
+_LINE_ENDS = re.compile(r"\r\n?|[\v\f\x85\u2028\u2029]")
+_REORDERING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_PLAIN_SPACE = " "
+
+
+def harmless(text: str) -> str:
+    """Prose or output: colour codes go, line ends become newlines, other controls become visible."""
+    text = _LINE_ENDS.sub("\n", _COLOUR.sub("", text))
+    return "".join(_escaped(c) if _drives(c) else c for c in text)
+
+
+def exact(text: str) -> str:
+    """A command as it would run: nothing is dropped, and everything that cannot be seen is written out.
+
+    Newlines stay; tabs, odd spaces, invisible and control characters become escapes such as `\\x1b`.
+    """
+    return "".join(_escaped(c) if _unseen(c) else c for c in text)
+
+
+def one_line(text: str) -> str:
+    """The same as `harmless`, on one line."""
+    return " ".join(harmless(text).split())
+
+
+def _drives(char: str) -> bool:
+    if char in "\n\t":
+        return False
+    return char in _REORDERING or unicodedata.category(char) in ("Cc", "Cs")
+
+
+def _unseen(char: str) -> bool:
+    if char in (_PLAIN_SPACE, "\n"):
+        return False
+    return unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zs", "Zl", "Zp")
+
+
+def _escaped(char: str) -> str:
+    code = ord(char)
+    if char == "\t":
+        return "\\t"
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
