@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.text import Text
 
 from bot.terminal import wording
-from bot.terminal.safe_text import exact, one_line
+from bot.terminal.safe_text import one_line
 from bot.turns.events import ApprovalAsked
 
 CHUNK = 65_536  # bytes read at once; a terminal gives one line a read
@@ -223,7 +223,7 @@ def _set(future: asyncio.Future[None]) -> None:
 
 def _question(event: ApprovalAsked) -> tuple[str, ...]:
     names = ", ".join(one_line(host.name) for host in event.approval.hosts)
-    return (f"On {names}, exactly:", *(f"    {line}" for line in exact(event.approval.run).split("\n")))
+    return (f"On {names}, exactly:", *(f"    {line}" for line in wording.approval_text(event)))
 
 
 def _print(console: Console, *texts: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import assert_never
@@ -19,6 +20,7 @@ from bot.turns.events import (
 from storage.records import ApprovalHost, ApprovalState, MilestoneKind, TurnState
 
 OUTPUT_LINES = 8
+_SPACES = re.compile(r"  +|^ | $")  # more than one, or at an end of the line
 PLAN_MARKS = {"todo": "○", "doing": "…", "done": "✓", "dropped": "–"}
 
 
@@ -128,8 +130,12 @@ def how_to_answer(approval_id: int) -> str:
 
 
 def approval_text(event: ApprovalAsked) -> tuple[str, ...]:
-    """The exact text, line by line, with nothing invisible in it."""
-    return tuple(exact(event.approval.run).split("\n"))
+    """The exact text, line by line, with nothing invisible in it: also runs of spaces are seen."""
+    return tuple(_SPACES.sub(_seen, line) for line in exact(event.approval.run).split("\n"))
+
+
+def _seen(spaces: re.Match[str]) -> str:
+    return "␠" * len(spaces[0])
 
 
 def closed(event: ApprovalClosed, zone: tzinfo) -> str:

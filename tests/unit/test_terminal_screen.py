@@ -168,6 +168,11 @@ def test_an_approval_holds_our_words_and_the_exact_text_only() -> None:
     )
 
 
+def test_runs_of_spaces_in_an_approval_are_seen() -> None:
+    lines = plain.lines(make.asked("rm -f 'a  b' "), UTC)
+    assert lines[2] == "      rm -f 'a␠␠b'␠"
+
+
 @pytest.mark.parametrize(
     ("state", "words"),
     [
