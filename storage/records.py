@@ -73,9 +73,8 @@ class Decision(StrEnum):
 
 
 class CommandState(StrEnum):
-    """claimed (nothing was sent) -> running (it may have been sent) -> done | unknown."""
+    """running (claimed before anything is sent, so it may have been sent) -> done | unknown."""
 
-    CLAIMED = "claimed"
     RUNNING = "running"
     DONE = "done"
     UNKNOWN = "unknown"

@@ -1,0 +1,134 @@
+"""Pure views of a session's messages: open calls, window, repair, and the shape the model is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+from bot.model import ChatMessage
+from storage.records import Message, Role, ToolCall
+
+INTERRUPTED = (
+    "interrupted: the outcome is unknown. It was not run again; check the state before you repeat it."
+)
+OURS = "opsthread"  # the author of notes that the bot itself puts into a history
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCall:
+    """A call without a result, and the turn that made it."""
+
+    call: ToolCall
+    turn_id: int | None
+
+
+def open_calls(messages: Sequence[Message]) -> tuple[OpenCall, ...]:
+    """Calls that have no result yet, in the order they were made."""
+    answered = {m.tool_call_id for m in messages if m.role is Role.TOOL}
+    return tuple(
+        OpenCall(call=call, turn_id=m.turn_id)
+        for m in messages
+        for call in m.tool_calls
+        if call.id not in answered
+    )
+
+
+def window(messages: Sequence[Message], limit: int) -> tuple[Message, ...]:
+    """The newest messages, at most `limit`, cut where a person speaks; the last turn is always whole."""
+    if len(messages) <= limit:
+        return tuple(messages)
+    starts = [i for i, m in enumerate(messages) if m.role is Role.USER and m.author != OURS]
+    fitting = [i for i in starts if len(messages) - i <= limit]
+    cut = fitting[0] if fitting else (starts[-1] if starts else 0)
+    return tuple(messages[cut:])
+
+
+def repair(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """What a provider accepts: every call has its result right behind it, no result stands alone.
+
+    A call without a result gets INTERRUPTED; a result without its call is left out.
+    """
+    results = {m.tool_call_id: m for m in messages if m.role is Role.TOOL}
+    out: list[Message] = []
+    for message in messages:
+        if message.role is Role.TOOL:
+            continue
+        out.append(message)
+        for call in message.tool_calls:
+            out.append(results.get(call.id) or _interrupted(message, call))
+    return tuple(out)
+
+
+def _interrupted(message: Message, call: ToolCall) -> Message:
+    return Message(role=Role.TOOL, text=INTERRUPTED, tool_call_id=call.id, turn_id=message.turn_id)
+
+
+def unique_ids(calls: Sequence[ToolCall], *, taken: set[str], seed: str) -> tuple[ToolCall, ...]:
+    """Give calls without an id, or with one used before, an id of their own.
+
+    Nine letters and digits: the strictest provider (Mistral) takes no other form.
+    """
+    out: list[ToolCall] = []
+    used = set(taken)
+    for number, call in enumerate(calls):
+        name = call.id
+        if not name or name in used:
+            name = _fresh(f"{seed}:{number}", used)
+        used.add(name)
+        out.append(ToolCall(id=name, name=call.name, arguments=call.arguments))
+    return tuple(out)
+
+
+def _fresh(seed: str, used: set[str]) -> str:
+    from hashlib import blake2b
+
+    for salt in range(1_000):
+        name = blake2b(f"{seed}:{salt}".encode(), digest_size=8).hexdigest()[:9]
+        if name not in used:
+            return name
+    raise AssertionError("a thousand digests cannot all be taken")
+
+
+def to_wire(messages: Sequence[Message], *, turn_id: int | None, preface: str) -> list[ChatMessage]:
+    """The request's messages. `preface` (our blocks) stands before the words that opened `turn_id`.
+
+    Older words of people carry their author in front, so that a shared thread stays attributed; the
+    open turn's words stand verbatim at the end of their message.
+    """
+    opening = next(
+        (
+            i
+            for i, m in enumerate(messages)
+            if m.role is Role.USER and m.turn_id == turn_id and m.author != OURS
+        ),
+        None,
+    )
+    return [_wire(m, preface if i == opening else None) for i, m in enumerate(messages)]
+
+
+def _wire(message: Message, preface: str | None) -> ChatMessage:
+    match message.role:
+        case Role.USER:
+            if preface is not None:
+                return {
+                    "role": "user",
+                    "content": f"{preface}\n\n{message.text}" if preface else message.text,
+                }
+            return {"role": "user", "content": f"[{message.author}] {message.text}"}
+        case Role.ASSISTANT:
+            wire: ChatMessage = {"role": "assistant", "content": message.text}
+            if message.tool_calls:
+                wire["tool_calls"] = [
+                    {
+                        "id": call.id,
+                        "type": "function",
+                        "function": {"name": call.name, "arguments": call.arguments},
+                    }
+                    for call in message.tool_calls
+                ]
+            return wire
+        case Role.TOOL:
+            return {"role": "tool", "tool_call_id": message.tool_call_id, "content": message.text}
+        case _ as never:
+            assert_never(never)

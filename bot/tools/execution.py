@@ -1,0 +1,167 @@
+"""Runs judged commands on hosts: claim, send, watch, store. Reads die with us, approved changes do not."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+
+from bot.errors import HostError
+from bot.events import CommandProgress
+from bot.journal import Journal
+from bot.ssh.inventory import Host
+from bot.ssh.remote import Outcome, Remote
+from bot.tools.report import Part, ran
+from storage.records import Approval, Command, CommandState, Output
+
+Progress = Callable[[float, int], None]  # seconds so far, bytes so far
+
+
+class Executor:
+    """One turn's hands: everything that reaches a host goes through here, and through the journal first."""
+
+    def __init__(self, *, remote: Remote, journal: Journal) -> None:
+        self._remote = remote
+        self._journal = journal
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def fingerprint(self, host: Host) -> str:
+        """The verified host key's fingerprint. Raises HostError."""
+        return await self._remote.fingerprint(host)
+
+    async def read(
+        self, *, call_id: str, host: Host, run: str, reason: str, purpose: str, limit_s: int
+    ) -> Part:
+        """Run an allowed command. Cancelling ends it on the host."""
+        try:
+            fingerprint = await self._remote.fingerprint(host)
+        except HostError as error:
+            await self._journal.refused(host=host.name, run=run, reason=str(error))
+            return Part(host.name, f"not run: {error}")
+        command = await self._journal.command_started(
+            call_id=call_id, host=host.name, fingerprint=fingerprint, run=run, reason=reason, purpose=purpose
+        )
+        if command is None:
+            return Part(host.name, "not run: this very call was claimed before; make a new call")
+        try:
+            outcome = await self._remote.run(host, run, limit_s=limit_s, on_progress=self._progress(command))
+        except HostError as error:
+            return await self._not_sent(command, error)
+        except asyncio.CancelledError:
+            await asyncio.shield(self._stopped(command))
+            raise
+        return await self._store(command, outcome)
+
+    async def approved(self, approval: Approval, hosts: dict[str, Host]) -> list[Part]:
+        """Use an approval, once, on all its hosts side by side. Cancelling us does not end it there."""
+        commands = await self._journal.approval_used(approval)
+        if commands is None:
+            return [
+                Part(host.name, "not run: the approval was used or withdrawn, or its time is over")
+                for host in approval.hosts
+            ]
+        return await asyncio.gather(
+            *(self._change(command, hosts[command.host], approval.limit_s) for command in commands)
+        )
+
+    async def _change(self, command: Command, host: Host, limit_s: int) -> Part:
+        try:
+            outcome = await self._remote.change(
+                host,
+                command.run,
+                key=_key(command),
+                limit_s=limit_s,
+                on_progress=self._progress(command),
+            )
+        except HostError as error:
+            return await self._not_sent(command, error)
+        return await self._store(command, outcome)
+
+    async def interrupted(self, command: Command, host: Host | None) -> Part:
+        """A command whose process was interrupted: collect an approved one, call a read unknown."""
+        outcome: Outcome | None = None
+        note = "the bot was interrupted while it ran; I do not know whether it finished"
+        if command.approval_id is not None and host is not None:
+            try:
+                outcome = await self._remote.collect(host, key=_key(command), limit_s=host.max_timeout_s)
+                if outcome is None:
+                    note = "the bot was interrupted before it was sent, or its record on the host is gone"
+            except HostError as error:
+                note = f"the bot was interrupted while it ran, and its outcome cannot be collected: {error}"
+        if outcome is not None:
+            return await self._store(command, outcome)
+        return await self._unknown(command, note)
+
+    async def _stopped(self, command: Command) -> None:
+        await self._unknown(command, "it was stopped while it ran")
+
+    async def _not_sent(self, command: Command, error: HostError) -> Part:
+        """The connection failed before anything was sent: known not to have run."""
+        note = str(error)
+        await self._finish(command, CommandState.DONE, note=note)
+        return ran(replace(command, state=CommandState.DONE, note=note), Output(command.id, "", ""))
+
+    async def _unknown(self, command: Command, note: str) -> Part:
+        await self._finish(command, CommandState.UNKNOWN, note=note)
+        return ran(replace(command, state=CommandState.UNKNOWN, note=note), Output(command.id, "", ""))
+
+    async def _finish(self, command: Command, state: CommandState, *, note: str) -> None:
+        await self._journal.command_finished(
+            command,
+            state=state,
+            exit_status=None,
+            signal=None,
+            note=note,
+            seconds=0.0,
+            stdout="",
+            stderr="",
+            stdout_bytes=0,
+            stderr_bytes=0,
+            truncated=False,
+        )
+
+    async def _store(self, command: Command, outcome: Outcome) -> Part:
+        state = CommandState.UNKNOWN if outcome.unknown else CommandState.DONE
+        note = outcome.unknown or ("stopped at its time limit" if outcome.timed_out else "")
+        await self._journal.command_finished(
+            command,
+            state=state,
+            exit_status=outcome.exit_status,
+            signal=outcome.signal,
+            note=note,
+            seconds=outcome.seconds,
+            stdout=outcome.stdout,
+            stderr=outcome.stderr,
+            stdout_bytes=outcome.stdout_bytes,
+            stderr_bytes=outcome.stderr_bytes,
+            truncated=outcome.truncated,
+        )
+        finished = replace(
+            command,
+            state=state,
+            exit_status=outcome.exit_status,
+            signal=outcome.signal,
+            note=note,
+            seconds=outcome.seconds,
+        )
+        return ran(finished, Output(command.id, outcome.stdout, outcome.stderr))
+
+    def _progress(self, command: Command) -> Progress:
+        def tell(seconds: float, size: int) -> None:
+            event = CommandProgress(
+                command_id=command.id,
+                host=command.host,
+                run=command.run,
+                seconds=seconds,
+                bytes_so_far=size,
+            )
+            task = asyncio.get_running_loop().create_task(self._journal.show(event))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+        return tell
+
+
+def _key(command: Command) -> str:
+    """The name under which a change is kept on its host: unique over all sessions of this database."""
+    return f"{command.turn_id}-{command.id}"

@@ -1,0 +1,131 @@
+"""Answers to approvals: who may, once, and what follows; and those nobody answered in time."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from bot import log
+from bot.access import Actor, approval_refusal, rule_for
+from bot.events import ApprovalClosed, Screen
+from bot.ssh.inventory import Inventory
+from storage import approvals, audit, outbox, sessions, turns
+from storage.errors import NotFound
+from storage.records import Approval, ApprovalState, Session, Turn
+from storage.store import Db, Store
+
+logger = log.get(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Approvals:
+    """The counter where people answer. actor gives a person's rights now (groups at most 60 s old)."""
+
+    store: Store
+    inventory: Callable[[str], Inventory]  # by team
+    actor: Callable[[Turn], Awaitable[Actor]]  # of the one who asked
+    screen: Callable[[Session, Turn], Screen]
+
+    async def decide(
+        self, approval: Approval, *, actor: Actor, approve: bool, os_account: str = ""
+    ) -> tuple[bool, str]:
+        """Answer one approval. Returns whether the answer counted, and one line for who gave it."""
+        async with self.store.begin() as db:
+            turn = await turns.get(db, approval.turn_id)
+        refusal = await self._refusal(approval, turn, actor=actor, approve=approve)
+        async with self.store.begin() as db:
+            if refusal:
+                await _record(db, "approval.refused_answer", approval, actor, os_account, said=refusal)
+                return False, refusal
+            wanted = ApprovalState.APPROVED if approve else ApprovalState.DENIED
+            closed = await approvals.close(
+                db, approval_id=approval.id, state=wanted, by=actor.name or actor.id
+            )
+            if closed is None:
+                now = await approvals.get(db, approval.id)
+                said = _already(now)
+                await _record(db, "approval.late_answer", approval, actor, os_account, said=said)
+                return False, said
+            await _record(db, f"approval.{wanted}", closed, actor, os_account)
+            await self._closed(db, closed, turn, by=actor.name or actor.id)
+            await turns.make_ready(db, turn.id)
+        return True, f"{wanted} by {actor.name or actor.id}"
+
+    async def expire(self) -> list[Approval]:
+        """Close what nobody answered in time; the turns go on and say so."""
+        async with self.store.begin() as db:
+            expired = await approvals.expire_due(db)
+            for approval in expired:
+                turn = await turns.get(db, approval.turn_id)
+                await audit.add(
+                    db,
+                    "approval.expired",
+                    team=approval.team,
+                    person=approval.requester,
+                    session_id=approval.session_id,
+                    turn_id=approval.turn_id,
+                    detail={"approval": approval.id},
+                )
+                await self._closed(db, approval, turn, by="")
+                await turns.make_ready(db, turn.id)
+        return expired
+
+    async def by_token(self, token: str) -> Approval | None:
+        """The approval a button belongs to."""
+        return await self._find(lambda db: approvals.by_token(db, token))
+
+    async def by_id(self, approval_id: int) -> Approval | None:
+        """The approval of this number."""
+        return await self._find(lambda db: approvals.get(db, approval_id))
+
+    async def _find(self, read: Callable[[Db], Awaitable[Approval]]) -> Approval | None:
+        try:
+            async with self.store.begin() as db:
+                return await read(db)
+        except NotFound:
+            return None
+
+    async def _refusal(self, approval: Approval, turn: Turn, *, actor: Actor, approve: bool) -> str | None:
+        """Why this person's answer does not count: rights are read now, from the inventory as it is now."""
+        if actor.team != approval.team:
+            return "this approval belongs to another team"
+        if not approve and actor.id == approval.requester:
+            return None  # whoever asked may withdraw
+        requester = await self.actor(turn)
+        inventory = self.inventory(approval.team)
+        for bound in approval.hosts:
+            host = inventory.host(bound.name)
+            rule = rule_for(requester, turn.channel, host, inventory) if host else None
+            refusal = approval_refusal(rule, approver=actor, requester=approval.requester)
+            if refusal:
+                return refusal
+        return None
+
+    async def _closed(self, db: Db, approval: Approval, turn: Turn, *, by: str) -> None:
+        session = await sessions.get(db, approval.session_id)
+        posts = self.screen(session, turn).posts(ApprovalClosed(approval=approval, by=by))
+        if posts:
+            await outbox.add(db, team=approval.team, session_id=session.id, posts=posts)
+
+
+def _already(approval: Approval) -> str:
+    if approval.state is ApprovalState.OPEN:
+        return "this approval has expired; ask again if it is still needed"
+    by = f" by {approval.decided_by}" if approval.decided_by else ""
+    done = "approved and carried out" if approval.state is ApprovalState.USED else str(approval.state)
+    return f"this approval was already {done}{by}; nothing was done now"
+
+
+async def _record(
+    db: Db, event: str, approval: Approval, actor: Actor, os_account: str, *, said: str = ""
+) -> None:
+    await audit.add(
+        db,
+        event,
+        team=approval.team,
+        person=actor.id,
+        os_account=os_account,
+        session_id=approval.session_id,
+        turn_id=approval.turn_id,
+        detail={"approval": approval.id, "run": approval.run, "said": said},
+    )

@@ -1,0 +1,283 @@
+"""One turn end to end: open or resume it, run the loop, then finish, pause, fail or stop it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from bot import log
+from bot.agent import context, evidence
+from bot.agent.history import INTERRUPTED, OURS, open_calls
+from bot.agent.loop import Answer, Limits, Loop, WaitForApproval
+from bot.errors import ModelError
+from bot.events import TextStreamed, TurnStarted
+from bot.journal import Journal
+from bot.model import Model
+from bot.tools.authority import Authority
+from bot.tools.toolbox import Result, Toolbox
+from storage import approvals, commands, inbox, milestones, sessions, tasks
+from storage.errors import StorageError
+from storage.records import (
+    Approval,
+    ApprovalState,
+    Claim,
+    Command,
+    CommandState,
+    Message,
+    Milestone,
+    MilestoneKind,
+    MilestoneSource,
+    Role,
+    ThreadLine,
+    ToolCall,
+    TurnState,
+)
+from storage.store import Store
+from storage.tasks import Plan
+
+HISTORY_READ = 400  # messages read at most; the window of a request is cut from them
+
+logger = log.get(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class TurnParts:
+    """What a turn works with, put together by the desk for one claim."""
+
+    store: Store
+    model: Model
+    toolbox: Toolbox
+    authority: Authority
+    journal: Journal
+    limits: Limits
+    max_tokens: int
+    zone: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What the database knows of the session when a turn begins; read once."""
+
+    history: list[Message]
+    approvals: list[Approval]
+    milestones: list[Milestone]
+    plan: Plan
+    next_step: str
+    idle: list[ThreadLine]
+
+
+async def run_turn(claim: Claim, parts: TurnParts) -> TurnState:
+    """Work on a claimed turn until it is over or has to wait. Returns the state it was left in.
+
+    Raises LeaseLost when another process took over; nothing more was written then.
+    """
+    turn, journal = claim.turn, parts.journal
+    await journal.show(
+        TurnStarted(turn=turn, session=claim.session, max_steps=parts.limits.steps, resumed=claim.resumed)
+    )
+    known = await _known(claim, parts.store)
+    loop = await _loop(claim, parts, known)
+    opened = any(m.turn_id == turn.id and m.role is Role.USER for m in known.history)
+    if not opened:
+        await _close_calls_of_others(loop, known.approvals)
+        await loop.add(Message(role=Role.USER, text=turn.text, author=turn.person_name or turn.person))
+    if turn.stop_by:
+        return await _stopped(loop, turn.stop_by)
+    try:
+        if opened:
+            await _tell_late_decisions(loop, known.approvals)
+        answer = await loop.run()
+    except WaitForApproval:
+        return await journal.pause()
+    except ModelError as error:
+        return await _failed(loop, str(error))
+    return await _answered(claim, parts, loop, answer)
+
+
+async def stop_turn(claim: Claim, parts: TurnParts, *, by: str) -> TurnState:
+    """End a turn whose work was cancelled: every open call gets its result, people are told."""
+    await parts.journal.drained()
+    loop = await _loop(claim, parts, await _known(claim, parts.store))
+    async with parts.store.begin() as db:
+        ran = await commands.of_turn(db, claim.turn.id)
+    left = [c for c in ran if c.approval_id is not None and c.state is CommandState.RUNNING]
+    return await _stopped(loop, by, left=left)
+
+
+async def fail_turn(claim: Claim, parts: TurnParts, *, reason: str) -> TurnState:
+    """End a turn that broke on a fault of ours; the history stays valid and the session goes on."""
+    await parts.journal.drained()
+    loop = await _loop(claim, parts, await _known(claim, parts.store))
+    await _settle_all(loop, INTERRUPTED)
+    return await _failed(loop, reason)
+
+
+async def _known(claim: Claim, store: Store) -> _Known:
+    session, turn = claim.session, claim.turn
+    async with store.begin() as db:
+        plan, next_step = await tasks.load(db, session.id)
+        return _Known(
+            history=list(await sessions.history(db, session.id, limit=HISTORY_READ)),
+            approvals=await approvals.of_session(db, session.id),
+            milestones=await milestones.of_session(db, session.id, limit=20),
+            plan=plan,
+            next_step=next_step,
+            idle=await inbox.idle_lines(
+                db, team=turn.team, channel=session.channel, thread_ts=session.thread_ts, turn_id=turn.id
+            )
+            if session.thread_ts
+            else [],
+        )
+
+
+async def _loop(claim: Claim, parts: TurnParts, known: _Known) -> Loop:
+    mine = [m.kind for m in known.milestones if m.turn_id == claim.turn.id]
+    parts.journal.goes_on_after(mine[-1] if mine else None)
+    prompt = await context.build(
+        _providers(claim, parts, known), turn_id=claim.turn.id, max_tokens=parts.max_tokens
+    )
+    return Loop(
+        messages=known.history,
+        turn_id=claim.turn.id,
+        model=parts.model,
+        toolbox=parts.toolbox,
+        prompt=prompt,
+        journal=parts.journal,
+        limits=parts.limits,
+        on_text=_streamer(parts.journal),
+        steps=claim.turn.steps,
+    )
+
+
+def _providers(claim: Claim, parts: TurnParts, known: _Known) -> list[context.Provider]:
+    """The blocks of the prompt, by order. Places 20 and 25 belong to core and long-term memory."""
+    turn = claim.turn
+
+    async def system() -> str:
+        return context.system_text()
+
+    async def hosts() -> str:
+        return context.hosts_text(await parts.authority.hosts())
+
+    async def task() -> str:
+        return context.task_text(known.plan, known.next_step, known.milestones)
+
+    async def idle() -> str:
+        return context.idle_text(known.idle)
+
+    async def now() -> str:
+        return context.now_text(datetime.now(UTC), parts.zone, speaker=turn.person_name or turn.person)
+
+    return [
+        context.Provider(10, "system", context.Place.PREFIX, system),
+        context.Provider(15, "hosts", context.Place.PREFIX, hosts),
+        context.Provider(30, "task", context.Place.TURN, task),
+        context.Provider(60, "idle", context.Place.TURN, idle),
+        context.Provider(70, "now", context.Place.TURN, now),
+    ]
+
+
+def _streamer(journal: Journal) -> Callable[[str], None]:
+    """Hands the model's pieces to the live view, in order, without holding up the stream."""
+    pieces: asyncio.Queue[str] = asyncio.Queue()
+    tasks_: set[asyncio.Task[None]] = set()
+
+    async def drain() -> None:
+        while not pieces.empty():
+            await journal.show(TextStreamed(piece=pieces.get_nowait()))
+
+    def on_text(piece: str) -> None:
+        pieces.put_nowait(piece)
+        if not tasks_:
+            task = asyncio.get_running_loop().create_task(drain())
+            tasks_.add(task)
+            task.add_done_callback(tasks_.discard)
+
+    return on_text
+
+
+async def _close_calls_of_others(loop: Loop, asked: list[Approval]) -> None:
+    """A new turn begins while another's calls are open: providers take no history with open calls."""
+    open_ids = {a.call_id for a in asked if a.state in (ApprovalState.OPEN, ApprovalState.APPROVED)}
+    for each in open_calls(loop.messages):
+        waits = each.call.id in open_ids
+        text = (
+            "not run yet: people were asked for an approval and have not answered. The outcome follows later."
+            if waits
+            else INTERRUPTED
+        )
+        await loop.add(Message(role=Role.TOOL, text=text, tool_call_id=each.call.id))
+
+
+async def _tell_late_decisions(loop: Loop, asked: list[Approval]) -> None:
+    """Approvals answered after their call got an interim result: act, and tell the outcome as a note of ours."""
+    told = {m.tool_call_id for m in loop.messages if m.author == OURS}
+    settled = {m.tool_call_id for m in loop.messages if m.role is Role.TOOL and m.turn_id != loop.turn_id}
+    calls: dict[str, ToolCall] = {
+        call.id: call for m in loop.messages if m.turn_id == loop.turn_id for call in m.tool_calls
+    }
+    for call_id in dict.fromkeys(a.call_id for a in asked if a.turn_id == loop.turn_id):
+        if call_id in told or call_id not in settled or call_id not in calls:
+            continue
+        outcome = await loop.toolbox.run(calls[call_id])
+        if not isinstance(outcome, Result):
+            raise WaitForApproval
+        await loop.add(
+            Message(
+                role=Role.USER,
+                author=OURS,
+                text=f"The approval asked for earlier was answered. Outcome:\n{outcome.text}",
+                tool_call_id=call_id,
+            )
+        )
+
+
+async def _settle_all(loop: Loop, text: str) -> None:
+    for each in open_calls(loop.messages):
+        await loop.add(Message(role=Role.TOOL, text=text, tool_call_id=each.call.id))
+
+
+async def _stopped(loop: Loop, by: str, *, left: Sequence[Command] = ()) -> TurnState:
+    await _settle_all(loop, f"stopped by {by} before it had a result; its outcome is unknown")
+    text = f'Stopped by {by}. What was found so far is kept; say "continue" to go on.'
+    for command in left:
+        text += f"\n`{command.run}` was approved and may still run on {command.host}: it is not killed."
+    await _end(loop, text, TurnState.STOPPED)
+    return TurnState.STOPPED
+
+
+async def _failed(loop: Loop, reason: str) -> TurnState:
+    text = f'I could not finish: {reason.rstrip(".")}. Nothing is lost; say "continue" to try again.'
+    await _end(loop, text, TurnState.FAILED)
+    return TurnState.FAILED
+
+
+async def _end(loop: Loop, text: str, state: TurnState) -> None:
+    message = Message(role=Role.ASSISTANT, text=text)
+    await loop.journal.finish(answer=message, text=text, footer="", state=state)
+
+
+async def _answered(claim: Claim, parts: TurnParts, loop: Loop, answer: Answer) -> TurnState:
+    if answer.limit:
+        await loop.journal.milestone(
+            MilestoneKind.BLOCKED, f"Stopped: {answer.limit} reached", MilestoneSource.RULE
+        )
+    footer = await _footer(claim, parts, answer.message.text)
+    await loop.journal.finish(
+        answer=answer.message, text=answer.message.text, footer=footer, state=TurnState.DONE
+    )
+    return TurnState.DONE
+
+
+async def _footer(claim: Claim, parts: TurnParts, text: str) -> str:
+    """What stands behind the answer; without a database the answer goes out without it."""
+    try:
+        async with parts.store.begin() as db:
+            ran = await commands.of_session(db, claim.session.id)
+    except StorageError as error:
+        logger.warning("answer without evidence line", error=str(error))
+        return ""
+    mine = [command for command in ran if command.turn_id == claim.turn.id]
+    return evidence.footer(mine, evidence.unproved_claims(text, ran))

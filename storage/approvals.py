@@ -1,0 +1,161 @@
+"""Approvals: a person's yes or no to an exact text on exact hosts. Every change is one compare-and-set."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import text
+
+from storage.errors import NotFound
+from storage.records import Approval, ApprovalHost, ApprovalState
+from storage.store import Db
+
+_COLUMNS = """id, team, session_id, turn_id, call_id, token, hosts, run, limit_s, reason, purpose, requester,
+  digest, state, decided_by, decided_at, expires_at, created_at"""
+
+
+def _approval(row: Any) -> Approval:
+    values = dict(row._mapping)
+    hosts = tuple(ApprovalHost(**host) for host in values["hosts"])
+    return Approval(**{**values, "hosts": hosts, "state": ApprovalState(values["state"])})
+
+
+async def open_(
+    db: Db,
+    *,
+    team: str,
+    session_id: int,
+    turn_id: int,
+    call_id: str,
+    token: str,
+    hosts: tuple[ApprovalHost, ...],
+    run: str,
+    limit_s: int,
+    reason: str,
+    purpose: str,
+    requester: str,
+    digest: str,
+    expires_at: datetime,
+) -> Approval:
+    """Ask. The same question of the same call again gives the row that is there, whatever its state."""
+    await db.execute(
+        text(
+            """INSERT INTO approval (team, session_id, turn_id, call_id, token, hosts, run, limit_s, reason, purpose,
+              requester, digest, state, expires_at)
+            VALUES (:team, :session_id, :turn_id, :call_id, :token, CAST(:hosts AS jsonb), :run, :limit_s, :reason,
+              :purpose, :requester, :digest, 'open', :expires_at)
+            ON CONFLICT (turn_id, call_id, digest) DO NOTHING"""
+        ),
+        {
+            "team": team,
+            "session_id": session_id,
+            "turn_id": turn_id,
+            "call_id": call_id,
+            "token": token,
+            "hosts": json.dumps([asdict(host) for host in hosts], ensure_ascii=False),
+            "run": run,
+            "limit_s": limit_s,
+            "reason": reason,
+            "purpose": purpose,
+            "requester": requester,
+            "digest": digest,
+            "expires_at": expires_at,
+        },
+    )
+    return await _one(
+        db,
+        "turn_id = :turn_id AND call_id = :call_id AND digest = :digest",
+        {"turn_id": turn_id, "call_id": call_id, "digest": digest},
+    )
+
+
+async def _one(db: Db, where: str, values: dict[str, Any]) -> Approval:
+    row = (await db.execute(text(f"SELECT {_COLUMNS} FROM approval WHERE {where}"), values)).one_or_none()
+    if row is None:
+        raise NotFound("there is no such approval")
+    return _approval(row)
+
+
+async def _many(db: Db, where: str, values: dict[str, Any]) -> list[Approval]:
+    rows = await db.execute(
+        text(f"SELECT {_COLUMNS} FROM approval WHERE {where} ORDER BY id"),
+        values,
+    )
+    return [_approval(row) for row in rows]
+
+
+async def get(db: Db, approval_id: int) -> Approval:
+    """One approval by its number. Raises NotFound."""
+    return await _one(db, "id = :id", {"id": approval_id})
+
+
+async def by_token(db: Db, token: str) -> Approval:
+    """One approval by what its button carries. Raises NotFound."""
+    return await _one(db, "token = :token", {"token": token})
+
+
+async def for_call(db: Db, *, turn_id: int, call_id: str) -> list[Approval]:
+    """The approvals a call has asked for, oldest first."""
+    return await _many(
+        db, "turn_id = :turn_id AND call_id = :call_id", {"turn_id": turn_id, "call_id": call_id}
+    )
+
+
+async def of_turn(db: Db, turn_id: int) -> list[Approval]:
+    """The approvals a turn has asked for, oldest first."""
+    return await _many(db, "turn_id = :turn_id", {"turn_id": turn_id})
+
+
+async def of_session(db: Db, session_id: int) -> list[Approval]:
+    """The approvals of a session, oldest first."""
+    return await _many(db, "session_id = :session_id", {"session_id": session_id})
+
+
+async def list_open(db: Db) -> list[Approval]:
+    """Approvals that wait for an answer, oldest first."""
+    return await _many(db, "state = 'open' AND expires_at > now()", {})
+
+
+async def close(db: Db, *, approval_id: int, state: ApprovalState, by: str) -> Approval | None:
+    """open -> approved, denied or revoked, if it is open and not expired. None: somebody was first."""
+    row = (
+        await db.execute(
+            text(
+                f"""UPDATE approval SET state = :state, decided_by = :by, decided_at = now()
+                WHERE id = :id AND state = 'open' AND expires_at > now() RETURNING {_COLUMNS}"""
+            ),
+            {"state": state, "by": by, "id": approval_id},
+        )
+    ).one_or_none()
+    return _approval(row) if row is not None else None
+
+
+async def use(db: Db, *, approval_id: int) -> Approval | None:
+    """approved -> used, once. None: it was not approved, was used, or its time is over."""
+    row = (
+        await db.execute(
+            text(
+                f"""UPDATE approval SET state = 'used'
+                WHERE id = :id AND state = 'approved' RETURNING {_COLUMNS}"""
+            ),
+            {"id": approval_id},
+        )
+    ).one_or_none()
+    return _approval(row) if row is not None else None
+
+
+async def expire_due(db: Db, *, limit: int = 100) -> list[Approval]:
+    """Close what was not answered in time; each approval is returned to one caller only."""
+    rows = await db.execute(
+        text(
+            f"""UPDATE approval SET state = 'expired', decided_at = now() WHERE id IN (
+              SELECT id FROM approval WHERE state = 'open' AND expires_at <= now()
+              ORDER BY id LIMIT :limit FOR UPDATE SKIP LOCKED)
+            RETURNING {_COLUMNS}"""
+        ),
+        {"limit": limit},
+    )
+    return [_approval(row) for row in rows]

@@ -1,0 +1,159 @@
+"""Commands: one shell line on one host for one call, claimed before it is sent, finished with its output."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import text
+
+from storage.errors import NotFound
+from storage.records import Command, CommandState, Decision, Output
+from storage.store import Db
+
+_COLUMNS = """id, session_id, turn_id, call_id, host, run, state, decision, reason, approval_id,
+  exit_status, signal, note, seconds, stdout_bytes, stderr_bytes, truncated, created_at"""
+
+
+def _command(row: Any) -> Command:
+    values = dict(row._mapping)
+    return Command(
+        **{**values, "state": CommandState(values["state"]), "decision": Decision(values["decision"])}
+    )
+
+
+async def claim(
+    db: Db,
+    *,
+    team: str,
+    session_id: int,
+    turn_id: int,
+    call_id: str,
+    host: str,
+    run: str,
+    decision: Decision,
+    reason: str,
+    approval_id: int | None,
+) -> Command | None:
+    """Claim a command before it is sent. None: this call has been claimed on this host before."""
+    row = (
+        await db.execute(
+            text(
+                f"""INSERT INTO command (team, session_id, turn_id, call_id, host, run, state, decision, reason, approval_id)
+                VALUES (:team, :session_id, :turn_id, :call_id, :host, :run, 'running', :decision, :reason, :approval_id)
+                ON CONFLICT (turn_id, call_id, host) DO NOTHING RETURNING {_COLUMNS}"""
+            ),
+            {
+                "team": team,
+                "session_id": session_id,
+                "turn_id": turn_id,
+                "call_id": call_id,
+                "host": host,
+                "run": run,
+                "decision": decision,
+                "reason": reason,
+                "approval_id": approval_id,
+            },
+        )
+    ).one_or_none()
+    if row is not None:
+        # Only a host's first command touches the session row.
+        await db.execute(
+            text("UPDATE chat_session SET hosts = hosts || :host WHERE id = :id AND NOT :name = ANY(hosts)"),
+            {"host": [host], "name": host, "id": session_id},
+        )
+    return _command(row) if row is not None else None
+
+
+async def finish(
+    db: Db,
+    *,
+    command_id: int,
+    team: str,
+    state: CommandState,
+    exit_status: int | None = None,
+    signal: str | None = None,
+    note: str = "",
+    seconds: float | None = None,
+    output: Output | None = None,
+    stdout_bytes: int = 0,
+    stderr_bytes: int = 0,
+    truncated: bool = False,
+) -> None:
+    """Store what became of a command. A finished one is never changed again."""
+    changed = (
+        await db.execute(
+            text(
+                """UPDATE command SET state = :state, exit_status = :exit_status, signal = :signal, note = :note,
+                  seconds = :seconds, stdout_bytes = :stdout_bytes, stderr_bytes = :stderr_bytes,
+                  truncated = :truncated, finished_at = now()
+                WHERE id = :id AND state = 'running' RETURNING id"""
+            ),
+            {
+                "id": command_id,
+                "state": state,
+                "exit_status": exit_status,
+                "signal": signal,
+                "note": note,
+                "seconds": seconds,
+                "stdout_bytes": stdout_bytes,
+                "stderr_bytes": stderr_bytes,
+                "truncated": truncated,
+            },
+        )
+    ).one_or_none()
+    if changed is not None and output is not None:
+        await db.execute(
+            text(
+                "INSERT INTO output (command_id, team, stdout, stderr) VALUES (:id, :team, :stdout, :stderr)"
+            ),
+            {
+                "id": command_id,
+                "team": team,
+                "stdout": storable(output.stdout),
+                "stderr": storable(output.stderr),
+            },
+        )
+
+
+def storable(content: str) -> str:
+    """Postgres text holds no NUL and no lone surrogate; show them as the replacement character."""
+    return content.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")
+
+
+async def for_call(db: Db, *, turn_id: int, call_id: str) -> dict[str, Command]:
+    """The commands a call has claimed so far, by host."""
+    rows = await db.execute(
+        text(f"SELECT {_COLUMNS} FROM command WHERE turn_id = :turn_id AND call_id = :call_id"),
+        {"turn_id": turn_id, "call_id": call_id},
+    )
+    return {row.host: _command(row) for row in rows}
+
+
+async def of_session(db: Db, session_id: int) -> list[Command]:
+    """All commands of a session, oldest first."""
+    rows = await db.execute(
+        text(f"SELECT {_COLUMNS} FROM command WHERE session_id = :id ORDER BY id"),
+        {"id": session_id},
+    )
+    return [_command(row) for row in rows]
+
+
+async def of_turn(db: Db, turn_id: int) -> list[Command]:
+    """All commands of a turn, oldest first."""
+    rows = await db.execute(
+        text(f"SELECT {_COLUMNS} FROM command WHERE turn_id = :id ORDER BY id"),
+        {"id": turn_id},
+    )
+    return [_command(row) for row in rows]
+
+
+async def output(db: Db, command_id: int) -> Output:
+    """What a command printed. Raises NotFound."""
+    row = (
+        await db.execute(
+            text("SELECT command_id, stdout, stderr FROM output WHERE command_id = :id"), {"id": command_id}
+        )
+    ).one_or_none()
+    if row is None:
+        raise NotFound(f"command {command_id} has no stored output")
+    return Output(command_id=row.command_id, stdout=row.stdout, stderr=row.stderr)
