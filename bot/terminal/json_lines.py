@@ -10,8 +10,7 @@ import re
 from datetime import UTC
 from typing import Any, TextIO, assert_never
 
-from bot.terminal.streams import silence, utf8
-from bot.turns.events import (
+from bot.events import (
     Answered,
     ApprovalAsked,
     ApprovalClosed,
@@ -28,6 +27,7 @@ from bot.turns.events import (
     TextStreamed,
     TurnStarted,
 )
+from bot.terminal.streams import silence, utf8
 from storage.records import Approval, NewPost, TurnState
 
 # What json leaves raw but a terminal may obey, or what UTF-8 cannot hold; escaped it is the same JSON.

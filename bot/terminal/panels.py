@@ -14,9 +14,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from bot.terminal import wording
-from bot.terminal.safe_text import exact, harmless, one_line
-from bot.turns.events import (
+from bot.events import (
     Answered,
     ApprovalAsked,
     ApprovalClosed,
@@ -32,6 +30,8 @@ from bot.turns.events import (
     TextStreamed,
     TurnStarted,
 )
+from bot.terminal import wording
+from bot.terminal.safe_text import exact, harmless, one_line
 from storage.records import ApprovalState, MilestoneKind, TurnState
 
 NARROW = 70  # below this width a command's result stands under it, not beside it

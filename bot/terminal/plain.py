@@ -5,9 +5,7 @@ from __future__ import annotations
 from datetime import tzinfo
 from typing import assert_never
 
-from bot.terminal import wording
-from bot.terminal.safe_text import exact, harmless, one_line
-from bot.turns.events import (
+from bot.events import (
     Answered,
     ApprovalAsked,
     ApprovalClosed,
@@ -23,6 +21,8 @@ from bot.turns.events import (
     TextStreamed,
     TurnStarted,
 )
+from bot.terminal import wording
+from bot.terminal.safe_text import exact, harmless, one_line
 
 LINE_LIMIT = 400  # characters of an output line; whole output is one command away
 

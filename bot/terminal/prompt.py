@@ -18,9 +18,9 @@ from typing import Any, Self
 from rich.console import Console
 from rich.text import Text
 
+from bot.events import ApprovalAsked
 from bot.terminal import wording
 from bot.terminal.safe_text import one_line
-from bot.turns.events import ApprovalAsked
 
 CHUNK = 65_536  # bytes read at once; a terminal gives one line a read
 

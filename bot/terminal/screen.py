@@ -12,10 +12,7 @@ from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
-from bot.terminal import panels, plain, wording
-from bot.terminal.safe_text import exact, one_line
-from bot.terminal.streams import lenient, silence
-from bot.turns.events import (
+from bot.events import (
     Answered,
     ApprovalAsked,
     ApprovalClosed,
@@ -27,6 +24,9 @@ from bot.turns.events import (
     TextStreamed,
     TurnStarted,
 )
+from bot.terminal import panels, plain, wording
+from bot.terminal.safe_text import exact, one_line
+from bot.terminal.streams import lenient, silence
 from storage.records import NewPost
 
 STREAM_TAIL = 400  # characters of the model's text kept for the live line

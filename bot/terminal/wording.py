@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import assert_never
 
-from bot.terminal.safe_text import exact, harmless, one_line
-from bot.turns.events import (
+from bot.events import (
     Answered,
     ApprovalAsked,
     ApprovalClosed,
@@ -17,6 +16,7 @@ from bot.turns.events import (
     PlanChanged,
     TurnStarted,
 )
+from bot.terminal.safe_text import exact, harmless, one_line
 from storage.records import ApprovalHost, ApprovalState, MilestoneKind, TurnState
 
 OUTPUT_LINES = 8

@@ -7,8 +7,7 @@ import json
 import os
 from typing import Any
 
-from bot.terminal.json_lines import JsonScreen, error_line
-from bot.turns.events import (
+from bot.events import (
     CommandRefused,
     CommandStarted,
     Event,
@@ -17,6 +16,7 @@ from bot.turns.events import (
     StepStarted,
     TextStreamed,
 )
+from bot.terminal.json_lines import JsonScreen, error_line
 from storage.records import ApprovalState, TurnState
 from tests.fakes import turn_events as make
 

@@ -10,9 +10,7 @@ from datetime import UTC
 import pytest
 from rich.cells import cell_len
 
-from bot.terminal import plain
-from bot.terminal.screen import TerminalScreen, make_console
-from bot.turns.events import (
+from bot.events import (
     ApprovalAsked,
     CommandProgress,
     CommandRefused,
@@ -23,6 +21,8 @@ from bot.turns.events import (
     StepStarted,
     TextStreamed,
 )
+from bot.terminal import plain
+from bot.terminal.screen import TerminalScreen, make_console
 from storage.records import ApprovalState, NewPost, TurnState
 from tests.fakes import turn_events as make
 
