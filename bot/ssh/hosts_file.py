@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -122,7 +123,7 @@ def parse(text: str, file: Path, *, check_files: bool) -> tuple[Inventory, list[
     check.rules(dict(zip(numbers["access"], rules, strict=True)))
     if faults or check.faults:
         return Inventory(), faults + check.faults
-    return Inventory(hosts, door.targets, rules), []
+    return Inventory(_linked(hosts), door.targets, rules), []
 
 
 def _validated(value: Any) -> tuple[_File | None, dict[str, list[int]], list[dict[str, Any]]]:
@@ -175,6 +176,16 @@ def _host(door: _File, number: int, *, folder: Path) -> Host:
         timeout_s=given["timeout_s"],
         max_timeout_s=given["max_timeout_s"],
     )
+
+
+def _linked(hosts: tuple[Host, ...]) -> tuple[Host, ...]:
+    """Every host with the bastions it is reached through; jumps are known to lead to an end."""
+    by_name = {host.name: host for host in hosts}
+
+    def link(host: Host) -> Host:
+        return replace(host, via=link(by_name[host.jump])) if host.jump else host
+
+    return tuple(link(host) for host in hosts)
 
 
 def _rule(rule: _Rule, *, line: int) -> AccessRule:

@@ -10,7 +10,7 @@ from pathlib import Path
 class Host:
     """One machine. `name` is what people say and what its key is looked up under; times are seconds.
 
-    home and env are all that a command sees besides a fixed PATH; jump names another host.
+    home and env are all that a command sees besides a fixed PATH. jump names another host, `via` is it.
     """
 
     name: str
@@ -26,6 +26,7 @@ class Host:
     env: tuple[tuple[str, str], ...] = ()
     timeout_s: int = 30
     max_timeout_s: int = 900
+    via: Host | None = None
 
 
 @dataclass(frozen=True, slots=True)
