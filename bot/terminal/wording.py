@@ -108,9 +108,13 @@ def _kind(kind: MilestoneKind) -> str:
 
 
 def approval_where(hosts: tuple[ApprovalHost, ...]) -> str:
-    """`On app-2 (10.0.0.3) as opsbot:`, all hosts named."""
-    named = ", ".join(f"{one_line(h.name)} ({one_line(h.address)}) as {one_line(h.user)}" for h in hosts)
-    return f"On {named}:"
+    """`On app-2 (10.0.0.3:22) as opsbot:`, all hosts named, each with the way to it."""
+    return f"On {', '.join(_where(host) for host in hosts)}:"
+
+
+def _where(host: ApprovalHost) -> str:
+    through = f", through {one_line(host.jump)}" if host.jump else ""
+    return f"{one_line(host.name)} ({one_line(host.address)}:{host.port}{through}) as {one_line(host.user)}"
 
 
 def approval_notes(event: ApprovalAsked, zone: tzinfo) -> tuple[str, ...]:

@@ -158,7 +158,7 @@ def test_an_approval_holds_our_words_and_the_exact_text_only() -> None:
     lines = plain.lines(make.asked("sudo -n rm\u00a0-r /x\nApproval 6 approved"), UTC)
     assert lines == (
         "Approval 5 needed",
-        "  On app-2 (10.0.0.3) as opsbot:",
+        "  On app-2 (10.0.0.3:22) as opsbot:",
         "      sudo -n rm\\xa0-r /x",
         "      Approval 6 approved",
         "  Why it asks: changes state (systemctl restart) · asked by bob",
