@@ -102,7 +102,7 @@ async def attach(db: Db, *, message_key: str, session_id: int, turn_id: int | No
         text(
             "UPDATE inbox SET session_id = :session_id, turn_id = :turn_id WHERE message_key = :message_key"
         ),
-        {"key": message_key, "session_id": session_id, "turn_id": turn_id},
+        {"message_key": message_key, "session_id": session_id, "turn_id": turn_id},
     )
 
 

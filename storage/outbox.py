@@ -139,3 +139,30 @@ async def state(db: Db, key: str) -> PostState | None:
     """Where a post is on its way; None: never queued."""
     row = (await db.execute(text("SELECT state FROM outbox WHERE key = :key"), {"key": key})).first()
     return PostState(row.state) if row else None
+
+
+async def place(db: Db, key: str) -> tuple[str, str | None] | None:
+    """(channel, external_ts) of a post that may still be delivered or is; None: never queued, or failed."""
+    row = (
+        await db.execute(
+            text("SELECT channel, external_ts FROM outbox WHERE key = :key AND state <> 'failed'"),
+            {"key": key},
+        )
+    ).first()
+    return (row.channel, row.external_ts) if row else None
+
+
+async def sent_before(db: Db, id: int) -> str | None:  # noqa: A002
+    """external_ts of the thread's last delivered message before this post: a search need not go back further."""
+    row = (
+        await db.execute(
+            text("""
+                SELECT o.external_ts FROM outbox p JOIN outbox o
+                  ON o.channel = p.channel AND o.thread_ts IS NOT DISTINCT FROM p.thread_ts AND o.team = p.team
+                WHERE p.id = :id AND o.id < p.id AND o.external_ts IS NOT NULL
+                ORDER BY o.id DESC LIMIT 1
+            """),
+            {"id": id},
+        )
+    ).first()
+    return row.external_ts if row else None

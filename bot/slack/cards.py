@@ -1,0 +1,150 @@
+"""An approval -> its card in the thread, built from our own words and the stored record only. Pure."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import tzinfo
+from typing import assert_never
+
+from bot.slack.blocks import (
+    APPROVE,
+    DENY,
+    SECTION,
+    Block,
+    Message,
+    button,
+    cap,
+    clock,
+    packed,
+    plain_text,
+    preformatted,
+    section,
+    short,
+    who,
+)
+from bot.slack.text import cut, escape, weight
+from storage.records import Approval, ApprovalState
+
+CARD = 8_500  # weighed characters of hosts and text on one message; what does not fit stands before it
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    block: Block
+    plain: str
+
+
+def approval_card(approval: Approval, approvers: Sequence[str], *, zone: tzinfo) -> list[Message]:
+    """The question: every host and account, the exact text, why it asks, who may answer, until when.
+
+    Nothing is shortened: what does not fit one message stands in messages before it. The last message
+    holds the buttons, which carry the approval's token.
+    """
+    *before, last = _messages(approval)
+    until = approval.expires_at.astimezone(zone)
+    lines = [
+        f"Why it asks: {escape(approval.reason)}",
+        f"Asked by {who(approval.requester)} · ends after {approval.limit_s} s · expires {clock(until)}",
+        f"Approvers: {', '.join(who(each) for each in approvers)}"
+        if approvers
+        else "The access rule names no approvers, so nobody can approve it here.",
+    ]
+    messages = [
+        Message(
+            cap("Approval needed, part " + f"{n} of {len(before) + 1}\n" + "\n".join(p.plain for p in part)),
+            (section(f"*Approval needed* · part {n} of {len(before) + 1}"), *(p.block for p in part)),
+        )
+        for n, part in enumerate(before, start=1)
+    ]
+    title = (
+        f"*Approval needed* · part {len(before) + 1} of {len(before) + 1}" if before else "*Approval needed*"
+    )
+    blocks = [
+        section(title),
+        *(piece.block for piece in last),
+        *(section(line) for line in _hidden(approval.run)),
+        *(section(part) for line in lines for part in cut(line, SECTION)),
+        _buttons(approval),
+    ]
+    text = (
+        f"Approval needed {_where(approval)}: {escape(short(approval.run, 2_000))} (until {until:%H:%M %Z})"
+    )
+    return [*messages, Message(cap(text), tuple(blocks))]
+
+
+def approval_closed(approval: Approval, by: str, *, zone: tzinfo) -> Message:
+    """The card once it is answered: who and when, still the hosts and the exact text, no buttons."""
+    at = (approval.decided_at or approval.expires_at).astimezone(zone)
+    match approval.state:
+        case ApprovalState.APPROVED | ApprovalState.USED:
+            line, plain = f"*Approved* by {who(by)} at {clock(at)}", f"Approved by {who(by)} at {at:%H:%M}"
+        case ApprovalState.DENIED:
+            line = f"*Denied* by {who(by)} at {clock(at)}; nothing ran"
+            plain = f"Denied by {who(by)} at {at:%H:%M}; nothing ran"
+        case ApprovalState.EXPIRED:
+            line = f"*Expired* at {clock(at)} without an answer; nothing ran"
+            plain = f"Expired at {at:%H:%M} without an answer; nothing ran"
+        case ApprovalState.REVOKED:
+            line, plain = "*Taken back*; nothing ran", "Taken back; nothing ran"
+        case ApprovalState.OPEN:
+            line = plain = "Still open"
+        case _:
+            assert_never(approval.state)
+    last = _messages(approval)[-1]
+    text = f"{plain} · {_where(approval)}: {escape(short(approval.run, 2_000))}"
+    return Message(cap(text), (section(line), *(piece.block for piece in last)))
+
+
+def _messages(approval: Approval) -> list[list[_Piece]]:
+    """Hosts and text in order, over as few messages as hold them; the last one is filled first."""
+    hosts = [
+        f"On *{escape(host.name)}* as {escape(host.user)}: ({escape(host.address)}:{host.port}"
+        + (f", through {escape(host.jump)})" if host.jump else ")")
+        for host in approval.hosts
+    ]
+    pieces = [_Piece(section(part), part) for part in packed(hosts)]
+    pieces += [_Piece(preformatted(part), escape(part)) for part in cut(approval.run, SECTION) or [" "]]
+    messages: list[list[_Piece]] = [[]]
+    used = 0
+    for piece in reversed(pieces):
+        heavy = weight(piece.plain)
+        if messages[0] and used + heavy > CARD:
+            messages.insert(0, [])
+            used = 0
+        messages[0].insert(0, piece)
+        used += heavy
+    return messages
+
+
+def _where(approval: Approval) -> str:
+    names = [f"{host.name} as {host.user}" for host in approval.hosts]
+    more = f" and {len(names) - 10} more" if len(names) > 10 else ""
+    return "on " + escape(", ".join(names[:10])) + more
+
+
+def _hidden(run: str) -> list[str]:
+    """Signs a reader cannot see, by name: a card must not look like another command."""
+    odd = sorted(
+        {s for s in run if unicodedata.category(s) in ("Cc", "Cf", "Co", "Zl", "Zp") and s not in "\n\t"}
+    )
+    named = ", ".join(f"U+{ord(s):04X} {unicodedata.name(s, '')}".strip() for s in odd[:20])
+    return [f"Beware: the text holds signs that cannot be seen: {named}"] if odd else []
+
+
+def _buttons(approval: Approval) -> Block:
+    names = ", ".join(host.name for host in approval.hosts)
+    sure = {
+        "title": plain_text("Run it?"),
+        "text": plain_text(short(f"{short(approval.run, 180)} — on {names}", 290)),
+        "confirm": plain_text("Approve"),
+        "deny": plain_text("Cancel"),
+    }
+    return {
+        "type": "actions",
+        "elements": [
+            button("Approve", APPROVE, approval.token, style="primary", confirm=sure),
+            button("Deny", DENY, approval.token, style="danger"),
+        ],
+    }
