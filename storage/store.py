@@ -17,7 +17,7 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
-from storage.errors import DatabaseUnavailable
+from storage.errors import DatabaseUnavailable, StorageError
 
 Db = AsyncConnection  # an open transaction; functions of storage take it as their first argument
 
@@ -91,7 +91,7 @@ class Store:
 
         limit_s: seconds for the whole block, after which its connection is cut. No other network inside.
         Raises DatabaseUnavailable when the server cannot be reached or does not answer in time; whether a
-        commit that was under way then took place is not known.
+        commit that was under way then took place is not known. Raises StorageError for a refused statement.
         """
         try:
             connection, watch = await self._checkout(limit_s)
@@ -108,7 +108,8 @@ class Store:
         except DBAPIError as error:
             if error.connection_invalidated or _sqlstate(error) in _MENDS:
                 raise unavailable(error, password=self._password) from error
-            raise
+            # A fault of ours (a constraint, a value): its text may hold values, so only its kind is told.
+            raise StorageError(f"the database refused a statement ({type(error.orig).__name__})") from error
 
     async def _checkout(self, limit_s: float) -> tuple[Db, asyncio.TimerHandle]:
         """A connection that has just answered, with its limits set, and the timer that cuts it."""
