@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
@@ -11,6 +10,7 @@ from sqlalchemy import text
 
 from storage.errors import NotFound
 from storage.records import Approval, ApprovalHost, ApprovalState
+from storage.storable import storable, storable_json
 from storage.store import Db
 
 _COLUMNS = """id, team, session_id, turn_id, call_id, token, hosts, run, limit_s, reason, purpose, requester,
@@ -55,11 +55,11 @@ async def open_(
             "turn_id": turn_id,
             "call_id": call_id,
             "token": token,
-            "hosts": json.dumps([asdict(host) for host in hosts], ensure_ascii=False),
+            "hosts": storable_json([asdict(host) for host in hosts]),
             "run": run,
             "limit_s": limit_s,
-            "reason": reason,
-            "purpose": purpose,
+            "reason": storable(reason),
+            "purpose": storable(purpose),
             "requester": requester,
             "digest": digest,
             "expires_at": expires_at,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from sqlalchemy import text
 
+from storage.storable import storable_json
 from storage.store import Db
 
 
@@ -36,6 +36,6 @@ async def add(
             "session_id": session_id,
             "turn_id": turn_id,
             "host": host,
-            "detail": json.dumps(detail or {}, ensure_ascii=False),
+            "detail": storable_json(detail or {}),
         },
     )

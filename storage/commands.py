@@ -8,6 +8,7 @@ from sqlalchemy import text
 
 from storage.errors import NotFound
 from storage.records import Command, CommandState, Decision, Output
+from storage.storable import storable
 from storage.store import Db
 
 _COLUMNS = """id, session_id, turn_id, call_id, host, run, state, decision, reason, approval_id,
@@ -50,7 +51,7 @@ async def claim(
                 "host": host,
                 "run": run,
                 "decision": decision,
-                "reason": reason,
+                "reason": storable(reason),
                 "approval_id": approval_id,
             },
         )
@@ -93,7 +94,7 @@ async def finish(
                 "state": state,
                 "exit_status": exit_status,
                 "signal": signal,
-                "note": note,
+                "note": storable(note),
                 "seconds": seconds,
                 "stdout_bytes": stdout_bytes,
                 "stderr_bytes": stderr_bytes,
@@ -113,11 +114,6 @@ async def finish(
                 "stderr": storable(output.stderr),
             },
         )
-
-
-def storable(content: str) -> str:
-    """Postgres text holds no NUL and no lone surrogate; show them as the replacement character."""
-    return content.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")
 
 
 async def for_call(db: Db, *, turn_id: int, call_id: str) -> dict[str, Command]:

@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import text
 
 from storage.records import Milestone, MilestoneKind, MilestoneSource
+from storage.storable import storable
 from storage.store import Db
 
 _COLUMNS = "id, session_id, turn_id, kind, text, source, created_at"
@@ -41,7 +42,7 @@ async def add(
                 "session_id": session_id,
                 "turn_id": turn_id,
                 "kind": kind,
-                "content": content,
+                "content": storable(content),
                 "source": source,
             },
         )

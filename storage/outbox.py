@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import text
 
 from storage.records import NewPost, Post, PostState
+from storage.storable import storable_json
 from storage.store import Db
 
 CHANNEL = "opsthread_outbox"  # NOTIFY: there is something to send
@@ -31,26 +30,13 @@ async def add(db: Db, *, team: str, session_id: int | None, posts: Sequence[NewP
                 "key": post.key,
                 "channel": post.channel,
                 "thread_ts": post.thread_ts,
-                "payload": json.dumps(_storable(post.payload), ensure_ascii=False),
+                "payload": storable_json(post.payload),
             },
         )
         added += row.first() is not None
     if added:
         await db.execute(text("SELECT pg_notify(:channel, '')"), {"channel": CHANNEL})
     return added
-
-
-def _storable(value: Any) -> Any:
-    """The same without what jsonb or UTF-8 cannot hold: U+0000 and lone surrogates."""
-    match value:
-        case str():
-            return value.replace("\x00", "").encode("utf-8", "replace").decode()
-        case dict():
-            return {key: _storable(part) for key, part in value.items()}
-        case list() | tuple():
-            return [_storable(part) for part in value]
-        case _:
-            return value
 
 
 async def claim(db: Db, *, owner: str, limit: int = 20, lease_s: float = 60.0) -> list[Post]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 from sqlalchemy import text
 
+from storage.storable import storable, storable_json
 from storage.store import Db
 
 Plan = tuple[tuple[str, str], ...]  # (step, todo | doing | done | dropped)
@@ -22,8 +21,8 @@ async def save(db: Db, *, team: str, session_id: int, plan: Plan, next_step: str
         {
             "session_id": session_id,
             "team": team,
-            "plan": json.dumps([{"step": step, "state": state} for step, state in plan], ensure_ascii=False),
-            "next_step": next_step,
+            "plan": storable_json([{"step": step, "state": state} for step, state in plan]),
+            "next_step": storable(next_step),
         },
     )
 

@@ -13,6 +13,7 @@ from sqlalchemy import text
 from storage.errors import LeaseLost, NotFound
 from storage.records import Claim, Front, Turn, TurnState
 from storage.sessions import get as get_session
+from storage.storable import storable
 from storage.store import Db, notify
 
 WAKE = "opsthread_turn"  # NOTIFY channel: a turn may be ready to work on
@@ -56,7 +57,7 @@ async def submit(
                 "person_name": person_name,
                 "owner": owner,
                 "channel": channel,
-                "message": message,
+                "message": storable(message),
                 "source_ts": source_ts,
             },
         )
@@ -255,7 +256,8 @@ async def request_stop(db: Db, *, turn_id: int, by: str) -> TurnState:
     )
     await db.execute(
         text(
-            "UPDATE approval SET state = 'revoked', decided_by = :by, decided_at = now() WHERE turn_id = :id AND state IN ('open', 'approved')"
+            """UPDATE approval SET state = 'revoked', decided_by = :by, decided_at = now()
+            WHERE turn_id = :id AND state IN ('open', 'approved')"""
         ),
         {"by": by, "id": turn_id},
     )

@@ -26,7 +26,7 @@ from bot.events import (
     Screen,
 )
 from bot.journal.writer import Writer
-from storage import approvals, audit, commands, milestones, outbox, sessions, tasks, turns
+from storage import approvals, audit, commands, history, milestones, outbox, sessions, tasks, turns
 from storage.records import (
     Approval,
     ApprovalState,
@@ -40,6 +40,7 @@ from storage.records import (
     Output,
     TurnState,
 )
+from storage.storable import storable
 from storage.store import Db, Store
 
 OPEN_CARDS = 2  # approvals a session may have open at once
@@ -96,7 +97,7 @@ class Journal:
 
     async def _is_head(self, db: Db, message: Message) -> bool:
         """Was this very message committed by a try whose answer got lost? Only we append, so it is the head."""
-        newest = await sessions.history(db, self.session.id, limit=1)
+        newest = await history.history(db, self.session.id, limit=1)
         return bool(newest) and (
             newest[-1].role,
             newest[-1].text,
@@ -104,7 +105,7 @@ class Journal:
             newest[-1].tool_calls,
         ) == (
             message.role,
-            commands.storable(message.text),
+            storable(message.text),
             message.tool_call_id,
             message.tool_calls,
         )
@@ -123,7 +124,7 @@ class Journal:
                 session_id=self.session.id,
                 turn_id=self.turn.id,
                 kind=kind,
-                content=commands.storable(content),
+                content=content,
                 source=source,
             )
             at = row.created_at.astimezone(self._zone).strftime("%H:%M")
@@ -316,7 +317,7 @@ class Journal:
                 state=state,
                 exit_status=exit_status,
                 signal=signal,
-                note=commands.storable(note),
+                note=note,
                 seconds=seconds,
                 output=Output(command_id=command.id, stdout=stdout, stderr=stderr),
                 stdout_bytes=stdout_bytes,
@@ -351,7 +352,7 @@ class Journal:
                 db,
                 "command.refused",
                 host=host,
-                detail={"run": commands.storable(run), "reason": commands.storable(reason)},
+                detail={"run": run, "reason": reason},
             )
             return (event,)
 
@@ -426,7 +427,7 @@ class Journal:
                     session_id=self.session.id,
                     turn_id=self.turn.id,
                     kind=MilestoneKind.CONCLUSION,
-                    content=commands.storable(_first_line(text)),
+                    content=_first_line(text),
                     source=MilestoneSource.RULE,
                 )
             await self._post(db, event)

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import replace
 
 from bot.errors import HostError
 from bot.events import CommandProgress
 from bot.journal import Journal
 from bot.ssh.inventory import Host
-from bot.ssh.remote import Outcome, Remote
+from bot.ssh.remote import Outcome, Progress, Remote
 from bot.tools.report import Part, ran
 from storage.records import Approval, Command, CommandState, Output
-
-Progress = Callable[[float, int], None]  # seconds so far, bytes so far
 
 
 class Executor:
@@ -23,7 +20,6 @@ class Executor:
     def __init__(self, *, remote: Remote, journal: Journal) -> None:
         self._remote = remote
         self._journal = journal
-        self._tasks: set[asyncio.Task[None]] = set()
 
     async def fingerprint(self, host: Host) -> str:
         """The verified host key's fingerprint. Raises HostError."""
@@ -147,17 +143,16 @@ class Executor:
         return ran(finished, Output(command.id, outcome.stdout, outcome.stderr))
 
     def _progress(self, command: Command) -> Progress:
-        def tell(seconds: float, size: int) -> None:
-            event = CommandProgress(
-                command_id=command.id,
-                host=command.host,
-                run=command.run,
-                seconds=seconds,
-                bytes_so_far=size,
+        async def tell(seconds: float, size: int) -> None:
+            await self._journal.show(
+                CommandProgress(
+                    command_id=command.id,
+                    host=command.host,
+                    run=command.run,
+                    seconds=seconds,
+                    bytes_so_far=size,
+                )
             )
-            task = asyncio.get_running_loop().create_task(self._journal.show(event))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
 
         return tell
 

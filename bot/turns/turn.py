@@ -17,7 +17,7 @@ from bot.journal import Journal
 from bot.model import Model
 from bot.tools.authority import Authority
 from bot.tools.toolbox import Result, Toolbox
-from storage import approvals, commands, inbox, milestones, sessions, tasks
+from storage import approvals, commands, history, inbox, milestones, tasks
 from storage.errors import StorageError
 from storage.records import (
     Approval,
@@ -119,7 +119,7 @@ async def _known(claim: Claim, store: Store) -> _Known:
     async with store.begin() as db:
         plan, next_step = await tasks.load(db, session.id)
         return _Known(
-            history=list(await sessions.history(db, session.id, limit=HISTORY_READ)),
+            history=list(await history.history(db, session.id, limit=HISTORY_READ)),
             approvals=await approvals.of_session(db, session.id),
             milestones=await milestones.of_session(db, session.id, limit=20),
             plan=plan,

@@ -1,0 +1,249 @@
+"""The composition root: builds every part once, from Settings, and takes it down in order."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import secrets
+import socket
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.access import LOCAL, Actor
+from bot.agent.loop import Limits
+from bot.demo.host import DemoHost, write_hosts_yml
+from bot.demo.practice import PracticeModel
+from bot.errors import SettingsError
+from bot.events import Screen
+from bot.journal import Journal
+from bot.model import Model, OpenAIModel
+from bot.policy.rules import Rules, load_rules
+from bot.schedule import Ticks
+from bot.settings import Settings
+from bot.ssh.inventory import Inventory, LiveInventory
+from bot.ssh.remote import Remote
+from bot.tools.authority import Authority
+from bot.tools.execution import Executor
+from bot.tools.list_hosts import ListHosts
+from bot.tools.milestone import MilestoneTool
+from bot.tools.plan import PlanTool
+from bot.tools.run_command import RunCommand
+from bot.tools.toolbox import Toolbox
+from bot.turns.approval import Approvals
+from bot.turns.desk import Desk, DeskParts
+from bot.turns.turn import TurnParts
+from storage import turns
+from storage.embedded import EmbeddedPostgres
+from storage.migrate import upgrade
+from storage.records import Claim, Front, Session, Turn
+from storage.store import Store
+
+LOCAL_TEAM = "local"  # team of sessions that no Slack workspace owns
+
+ScreenFor = Callable[[Session, Turn], Screen]
+ActorFor = Callable[[Turn], Awaitable[Actor]]
+SharedFor = Callable[[Turn], Awaitable[bool]]
+
+
+@asynccontextmanager
+async def database(settings: Settings) -> AsyncGenerator[Store]:
+    """An open Store with the newest schema; the embedded Postgres where DATABASE_URL is empty."""
+    async with AsyncExitStack() as stack:
+        if settings.database_url is not None:
+            url = settings.database_url.get_secret_value()
+        else:
+            postgres = EmbeddedPostgres(settings.data_dir)
+            url = await postgres.start()
+            stack.push_async_callback(postgres.stop)
+        await upgrade(url)
+        store = Store(url)
+        stack.push_async_callback(store.close)
+        await store.open()
+        yield store
+
+
+@dataclass(frozen=True, slots=True)
+class Practice:
+    """Which parts are the demonstration's: the host is this machine, the model is no language model."""
+
+    host: bool
+    model: bool
+
+
+@dataclass(frozen=True, slots=True)
+class App:
+    """A process's parts. model_name is what answers, for people to see."""
+
+    store: Store
+    desk: Desk
+    approvals: Approvals
+    inventory: LiveInventory
+    remote: Remote
+    practice: Practice
+    model_name: str
+
+
+def account() -> str:
+    """The OS account, as access rules name it: `local:<account>`."""
+    return LOCAL + getpass.getuser()
+
+
+async def local_actor(turn: Turn) -> Actor:
+    """A terminal's person: the OS account, in the team of the session."""
+    return Actor(team=turn.team, id=turn.person, name=turn.person_name or turn.person)
+
+
+async def not_shared(_turn: Turn) -> bool:
+    """A terminal is shared with no other company."""
+    return False
+
+
+@asynccontextmanager
+async def terminal(settings: Settings, *, screen: ScreenFor, demo: bool = False) -> AsyncGenerator[App]:
+    """A terminal's process. demo: this machine is the host even if OPSTHREAD_HOSTS is set."""
+    practice = Practice(
+        host=demo or settings.hosts is None,
+        model=settings.openai_api_key is None and settings.openai_base_url is None,
+    )
+    async with _app(
+        settings, front=Front.TERMINAL, screen=screen, actor=local_actor, shared=not_shared, practice=practice
+    ) as app:
+        yield app
+
+
+@asynccontextmanager
+async def _app(
+    settings: Settings,
+    *,
+    front: Front,
+    screen: ScreenFor,
+    actor: ActorFor,
+    shared: SharedFor,
+    practice: Practice,
+) -> AsyncGenerator[App]:
+    async with AsyncExitStack() as stack:
+        rules = load_rules(settings.policy.read_text(encoding="utf-8") if settings.policy else None)
+        store = await stack.enter_async_context(database(settings))
+        live = await _inventory(settings, practice, stack)
+        model, model_name = await _model(settings, practice, stack)
+        remote = Remote()
+        stack.push_async_callback(remote.close)
+
+        def inventory(team: str) -> Inventory:
+            return live.current.for_team(team)
+
+        workshop = _Workshop(settings, store, inventory, lambda: rules, remote, model, actor, shared)
+        desk = Desk(
+            DeskParts(
+                store=store,
+                front=front,
+                owner=f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}",
+                lease_s=settings.lease_s,
+                screen=screen,
+                journal=workshop.journal,
+                turn_parts=workshop.turn_parts,
+            )
+        )
+        stack.push_async_callback(desk.close)
+        approvals = Approvals(store=store, inventory=inventory, actor=actor, screen=screen)
+        await stack.enter_async_context(
+            Ticks({"expire approvals": (2.0, approvals.expire), "stuck turns": (5.0, _stuck(store))})
+        )
+        yield App(store, desk, approvals, live, remote, practice, model_name)
+
+
+def _stuck(store: Store) -> Callable[[], Awaitable[None]]:
+    async def wake() -> None:
+        async with store.begin() as db:
+            await turns.stuck(db)
+
+    return wake
+
+
+async def _inventory(settings: Settings, practice: Practice, stack: AsyncExitStack) -> LiveInventory:
+    path = settings.hosts
+    if practice.host:
+        folder = settings.data_dir / "demo"
+        host = DemoHost(folder)
+        port = await host.start()
+        stack.push_async_callback(host.stop)
+        path = write_hosts_yml(folder, port)
+    if path is None:
+        raise SettingsError(
+            "OPSTHREAD_HOSTS is not set; `opsthread init` writes a sample hosts.yml to point it at"
+        )
+    live = LiveInventory(Path(path))
+    await live.start()
+    stack.push_async_callback(live.close)
+    return live
+
+
+async def _model(settings: Settings, practice: Practice, stack: AsyncExitStack) -> tuple[Model, str]:
+    base_url, name = settings.openai_base_url, settings.model
+    key = settings.openai_api_key.get_secret_value() if settings.openai_api_key else "none"
+    if practice.model:
+        endpoint = PracticeModel()
+        base_url, name, key = await endpoint.start(), "practice model (no language model)", "none"
+        stack.push_async_callback(endpoint.stop)
+    model = OpenAIModel(base_url=base_url, api_key=key, name=name, budget_s=settings.model_budget_s)
+    stack.push_async_callback(model.aclose)
+    return model, name
+
+
+@dataclass(frozen=True, slots=True)
+class _Workshop:
+    """Builds what one claimed turn works with."""
+
+    settings: Settings
+    store: Store
+    inventory: Callable[[str], Inventory]
+    rules: Callable[[], Rules]
+    remote: Remote
+    model: Model
+    actor: ActorFor
+    shared: SharedFor
+
+    def journal(self, claim: Claim, screen: Screen) -> Journal:
+        return Journal(
+            store=self.store,
+            screen=screen,
+            claim=claim,
+            zone=self.settings.timezone,
+            os_account=getpass.getuser() if claim.turn.front is Front.TERMINAL else "",
+        )
+
+    def turn_parts(self, claim: Claim, journal: Journal) -> TurnParts:
+        turn = claim.turn
+        authority = Authority(
+            actor=lambda: self.actor(turn),
+            channel=turn.channel,
+            shared=lambda: self.shared(turn),
+            inventory=lambda: self.inventory(turn.team),
+        )
+        executor = Executor(remote=self.remote, journal=journal)
+        toolbox = Toolbox(
+            [
+                RunCommand(
+                    authority=authority,
+                    rules=self.rules,
+                    executor=executor,
+                    journal=journal,
+                    approval_s=self.settings.approval_s,
+                ),
+                ListHosts(authority),
+                MilestoneTool(journal),
+                PlanTool(journal),
+            ]
+        )
+        return TurnParts(
+            store=self.store,
+            model=self.model,
+            toolbox=toolbox,
+            authority=authority,
+            journal=journal,
+            limits=Limits(steps=self.settings.max_steps, seconds=self.settings.max_turn_s),
+            max_tokens=self.settings.max_tokens,
+            zone=self.settings.timezone,
+        )
