@@ -1,0 +1,128 @@
+"""The gate: says of one command whether it runs by itself, is asked of a person, or is refused. Pure.
+
+A command runs by itself only if every stage is proved to only read by our table. Everything else asks.
+"""
+
+from __future__ import annotations
+
+from bot.policy.checks import WHOLE, AFTER
+from bot.policy.hazards import refused, unshowable
+from bot.policy.lexer import Line, Op, Stage, Unread, Word, lex, literal, render
+from bot.policy.match import check_args, walk
+from bot.policy.kinds import check_kind
+from bot.policy.spec import NotProved, Rules, Scene, Spec
+from storage.records import Decision, Verdict
+
+LONGEST = 2000
+MOST_STAGES = 12
+LONGEST_TIMEOUT = 60
+_BIN = ("/bin/", "/usr/bin/", "/sbin/", "/usr/sbin/")
+
+
+def judge(
+    command: str, rules: Rules, *, host_name: str, sudo_allowed: bool, targets: tuple[str, ...] = ()
+) -> Verdict:
+    """Judge one command for one host.
+
+    host_name: for the reasons people read. sudo_allowed: the host's `sudo` flag. targets: names, globs and
+    networks that may be asked of the network (hosts.yml `targets`). No I/O, no clock; about 50 µs a command.
+    """
+    if reason := unshowable(command, LONGEST):
+        return Verdict(Decision.DENY, reason, None, False)
+    try:
+        line = lex(command)
+    except Unread as unread:
+        if reason := refused(command, None, rules):
+            return Verdict(Decision.DENY, reason, None, False)
+        return Verdict(Decision.ASK, f"not read by the gate: {unread}", command, False)
+    if reason := refused(command, line, rules):
+        return Verdict(Decision.DENY, reason, None, True)
+    return _judge_line(line, Scene(rules, targets), host_name=host_name, sudo_allowed=sudo_allowed)
+
+
+def _judge_line(line: Line, scene: Scene, *, host_name: str, sudo_allowed: bool) -> Verdict:
+    stages: list[Stage] = []
+    reasons: list[str] = []
+    names: list[str] = []
+    for stage in line.stages:
+        words = _plain_sudo(stage.words)
+        try:
+            words = _prove(words, scene, host_name=host_name, sudo_allowed=sudo_allowed)
+            names.append(words[0].text)
+        except NotProved as doubt:
+            reasons.append(str(doubt))
+        stages.append(Stage(words, stage.redirects))
+    if len(line.stages) > MOST_STAGES:
+        reasons.append(f"more than {MOST_STAGES} commands in one line; split it")
+    run = render(Line(tuple(stages), line.ops))
+    if reasons:
+        return Verdict(Decision.ASK, "; ".join(dict.fromkeys(reasons)), run, True)
+    return Verdict(Decision.ALLOW, "only reads: " + ", ".join(dict.fromkeys(names)), run, True)
+
+
+def _plain_sudo(words: tuple[Word, ...]) -> tuple[Word, ...]:
+    """`sudo` without `-n` would wait for a password that nobody can type."""
+    if words[0].text == "sudo" and len(words) > 1 and not any(w.text == "-n" for w in words[1:3]):
+        return (words[0], literal("-n"), *words[1:])
+    return words
+
+
+def _prove(words: tuple[Word, ...], scene: Scene, *, host_name: str, sudo_allowed: bool) -> tuple[Word, ...]:
+    """The words to run, with what the renderer adds. Raises NotProved."""
+    head = words[0].text
+    if head == "sudo":
+        if scene.bounded:
+            raise NotProved("timeout cannot end what sudo started")
+        if not sudo_allowed:
+            raise NotProved(f"sudo is not allowed on {host_name} without asking")
+        if len(words) < 3 or words[1].text != "-n" or words[2].text.startswith("-"):
+            raise NotProved("sudo with options, or with nothing to run")
+        inner = Scene(scene.rules, scene.targets, sudo=True)
+        return (*words[:2], *_prove_one(words[2:], inner))
+    if head == "timeout":
+        return _prove_timeout(words, scene, host_name=host_name, sudo_allowed=sudo_allowed)
+    return _prove_one(words, scene)
+
+
+def _prove_timeout(
+    words: tuple[Word, ...], scene: Scene, *, host_name: str, sudo_allowed: bool
+) -> tuple[Word, ...]:
+    limit = words[1].text.removesuffix("s") if len(words) > 2 else ""
+    if scene.bounded or not (limit.isascii() and limit.isdigit() and 0 < int(limit[:9]) <= LONGEST_TIMEOUT):
+        raise NotProved(f"timeout is known only as: timeout SECONDS COMMAND, with at most {LONGEST_TIMEOUT} seconds")
+    bounded = Scene(scene.rules, scene.targets, bounded=True)
+    inner = _prove(words[2:], bounded, host_name=host_name, sudo_allowed=sudo_allowed)
+    return (*words[:2], *inner)
+
+
+def _prove_one(words: tuple[Word, ...], scene: Scene) -> tuple[Word, ...]:
+    if words[0].glob or not words[0].text.isascii():
+        raise NotProved("the command's name is not plain")
+    spec = scene.rules.commands.get(_base(words[0].text))
+    if spec is None:
+        raise NotProved(f"{words[0].text} is not in the table of commands that only read")
+    if scene.sudo and not spec.sudo:
+        raise NotProved(f"{spec.name} is not in the table for sudo")
+    rest = words[1:]
+    if spec.whole:
+        if spec.ask:
+            raise NotProved(spec.ask)
+        return (words[0], *map(literal, spec.add), *WHOLE[spec.whole](rest, scene), *map(literal, spec.add_last))
+    if not rest and spec.bare:
+        raise NotProved(spec.bare)
+    found, given = walk(rest, spec, scene)
+    check_args(given.words, found.args, scene)
+    if found.check:
+        AFTER[found.check](given, scene)
+    present = {w.text for w in rest}
+    add = [literal(a) for a in found.add if a not in present]
+    last = [literal(a) for a in found.add_last if a not in present]
+    return (words[0], *add, *rest, *last)
+
+
+def _base(name: str) -> str:
+    """A program named by one of the four system folders is the program of that name; any other path is not."""
+    for folder in _BIN:
+        if name.startswith(folder):
+            return name[len(folder) :]
+    return name

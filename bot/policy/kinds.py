@@ -1,0 +1,142 @@
+"""The kinds of words that may stand as a value or a positional: what each looks like, and why others do not pass."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable
+from fnmatch import fnmatchcase
+
+from bot.policy.lexer import Word
+from bot.policy.paths import check_content, check_names
+from bot.policy.spec import NotProved, Scene
+
+# Every pattern is a plain run of characters: none can backtrack without bound.
+_SHAPES: dict[str, tuple[str, str]] = {
+    "number": (r"[0-9]{1,9}", "a whole number"),
+    "small": (r"[0-9]{1,3}", "a number below 1000"),
+    "snumber": (r"[+-]?[0-9]{1,9}", "a number"),
+    "decimal": (r"[0-9]{1,4}(?:\.[0-9]{1,3})?", "a number"),
+    "size": (r"[+-]?[0-9]{1,12}[bcwkKmMgGtTPE]?i?B?", "a size such as 100M"),
+    "numbers": (r"[0-9]{1,9}(?:,[0-9]{1,9}){0,60}", "numbers with commas"),
+    "name": (r"[A-Za-z0-9_][A-Za-z0-9_.@%+:-]{0,127}", "a plain name"),
+    "names": (r"[A-Za-z0-9_%+-][A-Za-z0-9_.%+:,-]{0,255}", "plain names with commas"),
+    "word": (r"[a-z0-9][a-z0-9-]{0,40}", "a plain word"),
+    "user": (r"[A-Za-z_][A-Za-z0-9_.-]{0,63}|[0-9]{1,9}", "a user's name or number"),
+    "unit": (r"[A-Za-z0-9_@*?][A-Za-z0-9_@.:*?\\-]{0,199}", "a unit's name"),
+    "device": (r"/dev/[A-Za-z0-9_][A-Za-z0-9_/-]{0,63}", "a device under /dev"),
+    "interface": (r"[A-Za-z0-9_][A-Za-z0-9_.@-]{0,31}", "an interface"),
+    "sysctl": (r"[a-z][a-z0-9_]*(?:\.[A-Za-z0-9_-]+){1,10}", "a kernel setting such as vm.swappiness"),
+    "journal": (r"_{0,2}[A-Z][A-Z_]{0,40}=[A-Za-z0-9_.@:/+-]{1,200}", "a journal match such as _PID=1"),
+    "time": (r"[A-Za-z0-9+-][A-Za-z0-9 :.,+-]{0,40}", "a time such as '1 hour ago'"),
+    "date": (r"\+[A-Za-z0-9 %:.,/_+-]{0,80}", "a format such as +%F"),
+    "format": (r"[A-Za-z0-9 %.,:/_=+'\"\\()\[\]|#-]{0,200}", "a plain format"),
+    "keys": (r"[+-]?[0-9]{1,4}[A-Za-z0-9.,]{0,20}", "a sort key such as 2,2nr"),
+    "ranges": (r"[0-9,-]{1,60}", "ranges such as 1,3-5"),
+    "ip": (r"[0-9A-Fa-f.:]{2,45}(?:/[0-9]{1,3})?", "an address"),
+    "filter": (r"[A-Za-z0-9_.:=/!<>() ,*-]{1,100}", "a filter"),
+    "template": (
+        r"(?:\{\{(?:json )?\.(?:State|RestartCount|Name|Image|Created|Id|Names|Status|Ports|HostConfig\.RestartPolicy"
+        r"|HostConfig\.Memory|HostConfig\.NanoCpus|NetworkSettings|Mounts|Platform|SizeRootFs|Container|CPUPerc"
+        r"|MemUsage|MemPerc|NetIO|BlockIO|PIDs|Repository|Tag|Size|RunningFor|CreatedSince|Server\.Version"
+        r"|Client\.Version)(?:\.[A-Za-z]{1,40}){0,4}\}\}|[A-Za-z0-9 :,=_/\\-]){1,40}|json|table",
+        "a template over state, not over settings",
+    ),
+}
+_COMPILED = {kind: (re.compile(shape), said) for kind, (shape, said) in _SHAPES.items()}
+_HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,252})|[0-9A-Fa-f:]{2,45}|\[[0-9A-Fa-f:]{2,45}\]")
+_LOOPBACK = frozenset({"localhost", "ip6-localhost", "localhost.localdomain"})
+LONGEST_PATTERN = 500
+
+
+def check_kind(kind: str, word: Word, scene: Scene) -> None:
+    """Raises NotProved when the word is not of this kind. A kind in braces, `{a|b}`, is one of these words."""
+    if word.glob and kind not in ("path", "file", "text"):
+        raise NotProved(f"a glob where {_said(kind)} is expected")
+    if kind[0] == "{":
+        if word.text not in kind[1:-1].split("|"):
+            raise NotProved(f"{word.text} is not one of {kind[1:-1].replace('|', ', ')}")
+        return
+    special = _SPECIAL.get(kind)
+    if special:
+        special(word, scene)
+        return
+    shape, said = _COMPILED[kind]
+    if not shape.fullmatch(word.text):
+        raise NotProved(f"{word.text or 'an empty word'} is not {said}")
+
+
+def known_kind(kind: str) -> bool:
+    """Whether a rule may name this kind."""
+    return kind in _SPECIAL or kind in _COMPILED or (kind[:1] == "{" and kind[-1:] == "}")
+
+
+def check_host(word: Word, scene: Scene) -> None:
+    """A name that will be asked of the network: loopback or among the inventory's targets."""
+    if not reachable(word.text, scene.targets):
+        raise NotProved(f"{word.text} is not among the targets of hosts.yml; a name asked of the network may leak")
+
+
+def reachable(host: str, targets: tuple[str, ...]) -> bool:
+    """Whether a host is this machine or one that the inventory lets dig, ping and curl reach."""
+    if not _HOST.fullmatch(host):
+        return False
+    name = host.strip("[]").lower().rstrip(".")
+    if name in _LOOPBACK:
+        return True
+    try:
+        address = ipaddress.ip_address(name)
+    except ValueError:
+        return any(_names(target) and fnmatchcase(name, target.lower()) for target in targets)
+    if address.is_loopback:
+        return True
+    return any(_contains(target, address) for target in targets)
+
+
+def _names(target: str) -> bool:
+    return any(char.isalpha() for char in target)
+
+
+def _contains(target: str, address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
+    try:
+        return address in ipaddress.ip_network(target, strict=False)
+    except ValueError:
+        return False
+
+
+def _pattern(word: Word, scene: Scene) -> None:
+    if len(word.text) > LONGEST_PATTERN:
+        raise NotProved("a pattern longer than 500 characters")
+    if word.text.startswith("-"):
+        raise NotProved(f"{word.text} looks like an option")
+    if "(" in word.text and re.search(r"\)[*+{]", word.text) and "\\1" in word.text:
+        raise NotProved("a back reference, which may take for ever to match")
+
+
+def _text(word: Word, scene: Scene) -> None:
+    if len(word.text) > 1000:
+        raise NotProved("a very long word")
+
+
+def _file_or_stdin(word: Word, scene: Scene) -> None:
+    if word.text != "-":
+        check_content(word, scene)
+
+
+def _name_of_program(word: Word, scene: Scene) -> None:
+    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}", word.text):
+        raise NotProved(f"{word.text} is not a program's plain name")
+
+
+_SPECIAL: dict[str, Callable[[Word, Scene], None]] = {
+    "path": check_names,
+    "file": _file_or_stdin,
+    "host": check_host,
+    "pattern": _pattern,
+    "text": _text,
+    "program": _name_of_program,
+}
+
+
+def _said(kind: str) -> str:
+    return _COMPILED[kind][1] if kind in _COMPILED else f"a {kind.strip('{}')}"

@@ -1,0 +1,71 @@
+"""Decides whether the content of a path may be read without asking, globs included."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from bot.policy.lexer import Word
+from bot.policy.spec import NotProved, Rules, Scene
+
+# Looking at these can make the kernel mount something over the network, by a name that the model chose.
+_AUTOMOUNT = ("/net/", "/misc/", "/afs/")
+
+
+def check_names(word: Word, scene: Scene) -> None:
+    """A path of which only names and sizes are shown."""
+    if word.text.startswith(_AUTOMOUNT):
+        raise NotProved(f"{word.text} may mount something over the network")
+    if not word.text:
+        raise NotProved("an empty path")
+
+
+def check_content(word: Word, scene: Scene) -> None:
+    """A path whose content is shown: absolute, normalised, under an allowed root and not a secret."""
+    path, rules = word.text, scene.rules
+    lowered = path.lower()
+    if rules.secrets.search(lowered):
+        raise NotProved(f"WARNING: {path} is or may hold a secret")
+    if not path.startswith("/"):
+        raise NotProved(f"{path} is not an absolute path")
+    if "//" in path or "/./" in path or "/../" in path or path.endswith(("/..", "/.")):
+        raise NotProved(f"{path} is not written out plainly (no //, . or ..)")
+    if word.glob:
+        _check_glob(path, lowered, rules)
+    elif not rules.roots.fullmatch(path):
+        raise NotProved(f"{path} is not among the files that may be read without asking")
+
+
+def _check_glob(path: str, lowered: str, rules: Rules) -> None:
+    if not rules.globs.fullmatch(path):
+        raise NotProved(f"{path} may name files that should not be read without asking")
+    for part in lowered.split("/"):
+        if any(c in part for c in "*?[") and any(meets(part, name) for name in rules.names):
+            raise NotProved(f"WARNING: {path} can meet the name of a secret")
+
+
+@lru_cache(maxsize=4096)
+def meets(one: str, other: str) -> bool:
+    """Whether some name fits both patterns (`*`, `?`, `[..]`; a bracket counts as any one character)."""
+    a, b = _tokens(one), _tokens(other)
+    # reach[j]: the patterns up to here can both have consumed the same name. Walk over a, row by row.
+    row = [True] + [False] * len(b)
+    for j, token in enumerate(b):
+        row[j + 1] = row[j] and token == "*"
+    for token in a:
+        new = [row[0] and token == "*"]
+        for j, against in enumerate(b):
+            if "*" in (token, against):
+                new.append(row[j + 1] or new[j])
+            else:
+                new.append(row[j] and (token == against or "?" in (token, against)))
+        row = new
+    return row[-1]
+
+
+def _tokens(pattern: str) -> list[str]:
+    out, at = [], 0
+    while at < len(pattern):
+        end = pattern.find("]", at + 2) if pattern[at] == "[" else -1
+        out.append("?" if end > 0 else pattern[at])
+        at = end + 1 if end > 0 else at + 1
+    return out

@@ -1,0 +1,93 @@
+"""What a rule is once it is read: frozen records that the judge looks up, and nothing that acts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from bot.policy.lexer import Word
+
+_NONE: Mapping[str, str] = MappingProxyType({})
+
+
+class NotProved(Exception):
+    """A command is not proved to be a read; the message is the reason that people see."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arg:
+    """A positional word: its kind, and how often it may stand."""
+
+    kind: str
+    least: int = 1
+    most: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The words beginning with `-` that a program may get. Names carry their dashes."""
+
+    flags: frozenset[str] = frozenset()
+    values: Mapping[str, str] = _NONE  # name -> kind; the value is required
+    optional: Mapping[str, str] = _NONE  # name -> kind; the value only glued on (`-x5`, `--x=5`)
+    digits: bool = False  # `-50`
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """One program, or one of its sub-commands, in the uses that are proved to only read."""
+
+    name: str
+    options: Options = Options()
+    args: tuple[Arg, ...] = ()
+    sub: Mapping[str, Spec] = field(default_factory=lambda: MappingProxyType({}))
+    require: tuple[str, ...] = ()  # options of which each must be given; `-a|-b` means either
+    add: tuple[str, ...] = ()  # words that the renderer puts after the command word
+    add_last: tuple[str, ...] = ()  # words that the renderer puts at the end
+    sudo: bool = False
+    check: str = ""  # a checker that sees the words after the options were read
+    whole: str = ""  # a checker that reads all words itself
+    ask: str = ""  # never allowed; the reason, and what would work
+    bare: str = ""  # why the program without any word asks
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The whole table. `digest` names this policy: it changes with the table and with the code that reads it."""
+
+    commands: Mapping[str, Spec]
+    secrets: re.Pattern[str]  # a content path that matches is a secret
+    roots: re.Pattern[str]  # a content path must match
+    globs: re.Pattern[str]  # a content path with a glob must match
+    names: tuple[str, ...]  # names of secrets as patterns, for meeting globs
+    deny: tuple[tuple[re.Pattern[str], str], ...]
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What a word is judged against, beside itself."""
+
+    rules: Rules
+    targets: tuple[str, ...] = ()
+    bounded: bool = False  # inside `timeout N`: it ends by itself
+    sudo: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The words of a command after its options were read."""
+
+    options: tuple[tuple[str, Word | None], ...]
+    words: tuple[Word, ...]
+
+    def has(self, *names: str) -> bool:
+        """Whether one of these options was given."""
+        return any(name in names for name, _ in self.options)
+
+    def value(self, *names: str) -> str | None:
+        """The last value of these options."""
+        found = [word.text for name, word in self.options if name in names and word]
+        return found[-1] if found else None
