@@ -238,7 +238,10 @@ def _check_examples(entries: Mapping[str, Any], rules: Rules, where: str) -> Non
 def _examples(entry: Any) -> Iterator[tuple[bool, str]]:
     if not isinstance(entry, dict):
         return
-    yield from ((True, str(e)) for e in entry.get("match") or [])
-    yield from ((False, str(e)) for e in entry.get("not_match") or [])
+    for key in ("match", "not_match"):
+        lines = entry.get(key) or ""
+        if not isinstance(lines, str):
+            raise SettingsError(f"{key} must be text with one example a line, not a list")
+        yield from ((key == "match", line) for line in lines.splitlines() if line)
     for below in (entry.get("sub") or {}).values():
         yield from _examples(below)

@@ -9,7 +9,13 @@ from types import MappingProxyType
 
 from bot.policy.lexer import Word
 
-_NONE: Mapping[str, str] = MappingProxyType({})
+
+def _no_kinds() -> Mapping[str, str]:
+    return MappingProxyType({})
+
+
+def _no_specs() -> Mapping[str, Spec]:
+    return MappingProxyType({})
 
 
 class NotProved(Exception):
@@ -30,8 +36,8 @@ class Options:
     """The words beginning with `-` that a program may get. Names carry their dashes."""
 
     flags: frozenset[str] = frozenset()
-    values: Mapping[str, str] = _NONE  # name -> kind; the value is required
-    optional: Mapping[str, str] = _NONE  # name -> kind; the value only glued on (`-x5`, `--x=5`)
+    values: Mapping[str, str] = field(default_factory=_no_kinds)  # name -> kind; the value is required
+    optional: Mapping[str, str] = field(default_factory=_no_kinds)  # name -> kind; the value only glued on (`-x5`, `--x=5`)
     digits: bool = False  # `-50`
 
 
@@ -40,9 +46,9 @@ class Spec:
     """One program, or one of its sub-commands, in the uses that are proved to only read."""
 
     name: str
-    options: Options = Options()
+    options: Options = field(default_factory=Options)
     args: tuple[Arg, ...] = ()
-    sub: Mapping[str, Spec] = field(default_factory=lambda: MappingProxyType({}))
+    sub: Mapping[str, Spec] = field(default_factory=_no_specs)
     require: tuple[str, ...] = ()  # options of which each must be given; `-a|-b` means either
     add: tuple[str, ...] = ()  # words that the renderer puts after the command word
     add_last: tuple[str, ...] = ()  # words that the renderer puts at the end
