@@ -180,16 +180,14 @@ class Pool:
                     **self._options(host),
                 )
             )
-        except (asyncssh.HostKeyNotVerifiable, asyncssh.KeyExchangeFailed) as error:
-            offered = client.offered or await self._fingerprint(host)
+        except (OSError, ValueError, asyncssh.Error) as error:
+            offered = await self._refused_key(host, error, client=client, found=found)
             if not offered:
                 raise _unreachable(host, error) from None
             refusal = known.mismatch(host, offered)
             self._blocked[host] = (stamp, str(refusal))
             self._log.error("host key refused", host=host.name, offered=offered)
             raise refusal from None
-        except (OSError, ValueError, asyncssh.Error) as error:
-            raise _unreachable(host, error) from None
         key = connection.get_server_host_key()
         fingerprint = key.get_fingerprint() if key else ""
         self._log.info("connected", host=host.name, fingerprint=fingerprint)
@@ -216,12 +214,25 @@ class Pool:
             "compression_algs": None,
         }
 
-    async def _fingerprint(self, host: Host) -> str:
+    async def _refused_key(self, host: Host, error: Exception, *, client: _Client, found: known.Found) -> str:
+        """The fingerprint of the key that made the connect fail; empty when something else did.
+
+        A host that no longer has the known *kind* of key fails earlier than at the comparison, and some
+        servers just hang up then; so its present key is asked for.
+        """
+        if client.offered:
+            return client.offered
+        if not isinstance(error, asyncssh.DisconnectError | ConnectionResetError):
+            return ""
+        keys, authorities = found[:2]
+        early = isinstance(error, asyncssh.HostKeyNotVerifiable | asyncssh.KeyExchangeFailed)
+        if isinstance(error, asyncssh.PermissionDenied) or not (early or (keys and not authorities)):
+            return ""
         try:
             key = await self.offered(host)
         except HostError:
             return ""
-        return key.get_fingerprint() if key else ""
+        return "" if key is None or key in keys else key.get_fingerprint()
 
     async def _slot(self, link: Link) -> None:
         try:

@@ -20,7 +20,7 @@ from bot.ssh.records import Host
 
 PROGRESS_S = 30.0
 GRACE_S = 8.0  # beyond the limit: KILL after 2 s, then the way back; later than that nobody answers
-OPEN_S = 15.0  # for a channel on a connection that was alive a moment ago
+OPEN_S = 10.0  # for a channel on a connection that was alive a moment ago
 PROOF_LIMIT_S = 10
 FOLLOW_S = 15  # beyond a change's limit, for its last output to be written and fetched
 ALGORITHMS = ("ssh-ed25519", "ecdsa-sha2-nistp256", "rsa-sha2-512")
@@ -75,9 +75,11 @@ class Remote:
         keep_bytes: int = KEEP_BYTES,
         progress_s: float = PROGRESS_S,
         grace_s: float = GRACE_S,
+        open_s: float = OPEN_S,
         pool: Pool | None = None,
     ) -> None:
         self._keep, self._progress_s, self._grace_s = keep_bytes, progress_s, grace_s
+        self._open_s = open_s
         self._pool = pool or Pool()
         self._log = log.get("remote")
 
@@ -165,14 +167,21 @@ class Remote:
     async def trust(self, host: Host, fingerprint: str) -> None:
         """Take the host's key into known_hosts if it is the one with this fingerprint, else HostKeyMismatch."""
         seen: list[str] = []
+        absent: HostUnreachable | None = None
         for algorithm in ALGORITHMS:
-            key = await self._pool.offered(host, algorithm)
+            try:
+                key = await self._pool.offered(host, algorithm)
+            except HostUnreachable as error:  # servers hang up on a kind of key that they do not have
+                absent = error
+                continue
             if key is None:
                 continue
             seen.append(key.get_fingerprint())
             if seen[-1] == fingerprint:
                 await asyncio.to_thread(known.trust, host, key)
                 return
+        if absent is not None and not seen:
+            raise absent
         offered = ", ".join(seen) or "no key of a kind that is supported"
         raise HostKeyMismatch(f"{host.name} offers {offered}, not {fingerprint}; nothing was written")
 
@@ -267,7 +276,7 @@ class Remote:
 
     async def _send(self, link: Link, text: str, exchange: Exchange) -> None:
         try:
-            await asyncio.wait_for(start(link.connection, text, exchange), OPEN_S)
+            await asyncio.wait_for(start(link.connection, text, exchange), self._open_s)
         except (OSError, asyncssh.Error) as error:
             if not exchange.opened:
                 reason = str(error) or "no answer"

@@ -30,21 +30,29 @@ def quote(text: str) -> str:
 
 
 def read_command(
-    run: str, nonce: str, *, limit_s: int, home: str, env: tuple[tuple[str, str], ...] = ()
+    run: str,
+    nonce: str,
+    *,
+    limit_s: int,
+    home: str,
+    env: tuple[tuple[str, str], ...] = (),
+    shell: str = "/bin/sh",
 ) -> str:
     """What is sent to the host for one command. limit_s: seconds until TERM; KILL follows 2 s later.
 
-    run is quoted once for its own `sh -c`, and the whole inner script once more.
+    shell: what runs the inner parts; another one than /bin/sh only to try this text out in it. run is quoted
+    once for its own `sh -c`, and the whole inner script once more. A limit of 0 would be none, so it is 1 s.
     """
     variables = {**FIXED, "HOME": home, **dict(env)}
     given = " ".join(f"{name}={quote(value)}" for name, value in variables.items())
+    limit = max(1, int(limit_s))
     # fd 3 is the channel's stdin (watched for EOF), fd 4 its stderr: what the wrapping shell itself has to
     # say about killed jobs goes nowhere, what the command says goes out.
     inner = (
         f'printf "\\n@@{nonce}@@\\n" >&2; exec 4>&2 2>/dev/null; '
-        f"timeout -k {KILL_AFTER_S} {limit_s} /bin/sh -c {quote(run)} </dev/null 2>&4 3<&- 4>&- & t=$!; "
+        f"timeout -k {KILL_AFTER_S} {limit} {shell} -c {quote(run)} </dev/null 2>&4 3<&- 4>&- & t=$!; "
         "( cat <&3 >/dev/null; kill -TERM $t; sleep 1; kill -KILL -$t ) >/dev/null 2>&1 4>&- & w=$!; "
         "exec 3<&-; wait $t; r=$?; kill -KILL -$t; kill -KILL $w; "
         f'printf "\\n@@{nonce} %s@@\\n" $r >&4; printf "\\n@@{nonce} %s@@\\n" $r; exit $r'
     )
-    return f"printf '\\n@@{nonce}@@\\n'; exec 3<&0; exec env -i {given} setsid -w /bin/sh -c {quote(inner)}"
+    return f"printf '\\n@@{nonce}@@\\n'; exec 3<&0; exec env -i {given} setsid -w {shell} -c {quote(inner)}"
