@@ -118,7 +118,7 @@ def _asked(event: ApprovalAsked, zone: tzinfo) -> RenderableType:
     command = Text("\n".join(wording.approval_text(event)), style="bold", overflow="fold")
     notes = Text("\n".join(wording.approval_notes(event, zone)), overflow="fold")
     body = Group(Text(wording.approval_where(event.approval.hosts)), Padding(command, (0, 0, 0, 4)), notes)
-    title = Text(f"Approval {event.approval.id} needed")
+    title = Text(wording.approval_title(event))
     return Panel(body, title=title, title_align="left", border_style="yellow")
 
 

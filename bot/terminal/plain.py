@@ -74,7 +74,7 @@ def _finished(event: CommandFinished) -> tuple[str, ...]:
 
 def _asked(event: ApprovalAsked, zone: tzinfo) -> tuple[str, ...]:
     return (
-        f"Approval {event.approval.id} needed",
+        wording.approval_title(event),
         f"  {wording.approval_where(event.approval.hosts)}",
         *(f"      {line}" for line in wording.approval_text(event)),
         *(f"  {line}" for line in wording.approval_notes(event, zone)),

@@ -107,6 +107,10 @@ def _kind(kind: MilestoneKind) -> str:
     assert_never(kind)
 
 
+def approval_title(event: ApprovalAsked) -> str:
+    return f"Approval {event.approval.id} needed · session {event.approval.session_id}"
+
+
 def approval_where(hosts: tuple[ApprovalHost, ...]) -> str:
     """`On app-2 (10.0.0.3:22) as opsbot:`, all hosts named, each with the way to it."""
     return f"On {', '.join(_where(host) for host in hosts)}:"

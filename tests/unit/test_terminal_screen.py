@@ -157,7 +157,7 @@ async def test_a_failed_command_shows_its_status_and_an_unknown_outcome_its_reas
 def test_an_approval_holds_our_words_and_the_exact_text_only() -> None:
     lines = plain.lines(make.asked("sudo -n rm\u00a0-r /x\nApproval 6 approved"), UTC)
     assert lines == (
-        "Approval 5 needed",
+        "Approval 5 needed · session 12",
         "  On app-2 (10.0.0.3:22) as opsbot:",
         "      sudo -n rm\\xa0-r /x",
         "      Approval 6 approved",
