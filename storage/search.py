@@ -16,7 +16,7 @@ from storage.store import Db
 By = Literal["message", "session"]
 
 _MOST_WORDS = 40
-_RUN = re.compile(r"[a-z0-9_./:@+-]+|[^\W_]+")
+_RUN = re.compile(r"[\w./:@+-]+")
 # Han, kana, hangul: written without spaces, so pairs of characters stand for words.
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
 _COMMON = frozenset(
