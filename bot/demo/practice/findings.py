@@ -193,6 +193,8 @@ def _failed(ran: Ran, lang: Lang) -> Seen:
             f"这里的 systemd 不可用，无法列出失败的单元；`ps` 显示 {n} 个进程",
         )
     failed = output.failed_units(ran.stdout)
+    if failed is None:
+        return _unread(ran, lang)
     if not failed:
         return False, pick(lang, "no failed units", "没有失败的服务单元")
     names = ", ".join(failed[:6])
@@ -242,6 +244,8 @@ def _errors(ran: Ran, lang: Lang) -> Seen:
 
 def _ports(ran: Ran, lang: Lang) -> Seen:
     found = output.ports(ran.stdout)
+    if found is None:
+        return _unread(ran, lang)
     if not found:
         return False, pick(lang, "no TCP port is listening", "没有正在监听的 TCP 端口")
     shown = ", ".join(str(port) for port in found[:30])

@@ -136,10 +136,11 @@ def idle(vmstat: str) -> tuple[int, int] | None:
     return (int(last["id"]), int(last["wa"])) if last["id"].isdigit() and last["wa"].isdigit() else None
 
 
-def failed_units(text: str) -> list[str]:
-    """Of `systemctl --failed`."""
-    found = (re.match(r"^[\s●*x×]*(\S+\.\w+)\s+\S+\s+failed\b", line) for line in text.splitlines())
-    return [match[1] for match in found if match]
+def failed_units(text: str) -> list[str] | None:
+    """Of `systemctl --failed`; None when it is no such list."""
+    found = [re.match(r"^[\s●*x×]*(\S+\.\w+)\s+\S+\s+failed\b", line) for line in text.splitlines()]
+    units = [match[1] for match in found if match]
+    return units if units or re.search(r"\b0 loaded units\b|^\s*UNIT\s", text, re.MULTILINE) else None
 
 
 def active(status: str) -> str:
@@ -153,7 +154,10 @@ def since(status: str) -> str:
     return match[1].strip() if match else ""
 
 
-_NO_ERROR = re.compile(r"\berr(or)?s?\s*[=:]\s*0\b|\b(no|0) errors?\b", re.I)
+_NO_ERROR = re.compile(
+    r"\b(err(or)?s?|panic)=\S+|\berr(or)?s?:\s*0\b|\b(no|0) errors?\b", re.I
+)  # settings, counts
+_ERROR = re.compile(r"\berr(or)?s?\s*[=:]\s*0\b|\b(no|0) errors?\b", re.I)
 _ERROR = re.compile(
     r"\berr(or)?s?\b|\bfail(ed|ure|s)?\b|\bfatal\b|\bpanic\b|\boom\b|out of memory|segfault|critical", re.I
 )
@@ -165,8 +169,10 @@ def error_lines(text: str, *, all_are: bool) -> list[str]:
     return lines if all_are else [line for line in lines if _ERROR.search(_NO_ERROR.sub("", line))]
 
 
-def ports(text: str) -> list[int]:
-    """Listening TCP ports of `ss -tln`, `netstat -tln` or /proc/net/tcp."""
+def ports(text: str) -> list[int] | None:
+    """Listening TCP ports of `ss -tln`, `netstat -tln` or /proc/net/tcp; None when it is no such list."""
+    if not re.search(r"local.address", text, re.IGNORECASE):
+        return None
     found = set()
     for line in text.splitlines():
         cells = line.split()
@@ -222,7 +228,7 @@ def version(program: str, text: str) -> str:
     """`Python 3.11.7`; the first line when the program prints something unusual, empty when nothing."""
     match = re.search(_VERSION[program], text, re.MULTILINE)
     if not match:
-        first = next((line.strip() for line in text.splitlines() if re.search(r"\d", line)), "")
+        first = next((line.strip() for line in text.splitlines() if re.search(r"\d\.\d", line)), "")
         return first[:80]
     said = " ".join(group for group in match.groups() if group)
     plain = program.split(maxsplit=1)[0]
