@@ -154,9 +154,8 @@ async def thread_state(
             },
         )
     ).one()
-    last_by = ""
-    if row.posted or row.written:
-        last_by = BOT if (row.posted or "") > (row.written or "") else row.writer
+    words = [(row.posted, BOT), (row.written, row.writer), (row.seen, row.seen_by)]
+    last_by = max((ts, by) for ts, by in [*words, ("", "")] if ts is not None)[1]
     return ThreadState(row.session_id, last_by, tuple(row.people or ()), row.in_flight)
 
 
@@ -179,11 +178,12 @@ SELECT
   (SELECT ts FROM posted) AS posted,
   (SELECT ts FROM written) AS written,
   (SELECT author FROM written) AS writer,
-  (SELECT people FROM thread_seen
-    WHERE team = :team AND channel = :channel AND thread_ts = :thread_ts) AS people,
+  seen.people, CASE WHEN seen.last_ts < :before THEN seen.last_ts END AS seen, seen.last_by AS seen_by,
   EXISTS (SELECT 1 FROM outbox WHERE state = 'sending' AND team = :team AND channel = :channel
     AND thread_ts = :thread_ts AND lease_owner IS NOT NULL AND try_at > now()
     AND payload ->> 'method' = 'chat.postMessage') AS in_flight
+FROM (SELECT 1) one LEFT JOIN thread_seen seen
+  ON seen.team = :team AND seen.channel = :channel AND seen.thread_ts = :thread_ts
 """)
 
 
@@ -192,7 +192,8 @@ async def note_seen(
 ) -> None:
     """Remember how far a thread (or, with thread_ts '', a channel) was read; an earlier ts changes nothing.
 
-    person: added to the thread's people; None for our own posts.
+    person: added to the thread's people. Not for our own posts: what people wrote before one of them may
+    still be unread.
     """
     await db.execute(
         _SEEN,
@@ -259,3 +260,15 @@ async def channels_seen(db: Db, team: str, *, limit: int = 200) -> list[SeenThre
         {"team": team, "limit": limit},
     )
     return [SeenThread(row.channel, "", row.last_ts) for row in rows]
+
+
+async def sessions_of(db: Db, *, team: str, person: str) -> frozenset[int]:
+    """Ids of the sessions in whose threads this person has written."""
+    rows = await db.execute(
+        text("""
+            SELECT DISTINCT session_id FROM inbox
+            WHERE team = :team AND author = :person AND session_id IS NOT NULL
+        """),
+        {"team": team, "person": person},
+    )
+    return frozenset(row.session_id for row in rows)

@@ -8,6 +8,7 @@ set: Slack gives a fresh one at every update, as it wants.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,6 +18,7 @@ from bot.slack.text import Prose, cut, defuse, escape, pieces, split, weight
 from storage.records import MilestoneKind
 
 Block = dict[str, Any]
+_ID = re.compile(r"[UWS](?=[A-Z0-9]*[0-9])[A-Z0-9]+")  # Slack's ids; a name such as UMA has no digit
 
 PART = 3_600  # weighed characters of one part; the text under it stays below the advised 4,000
 SECTION = 2_800  # of one section of ours
@@ -176,10 +178,8 @@ def link(url: str, label: str) -> str:
 
 def who(person: str) -> str:
     """An id in mrkdwn: people and groups as mentions, OS accounts and unknown ones as they are."""
-    if person[:1] in "UW" and person.isalnum() and person.isupper():
-        return f"<@{person}>"
-    if person[:1] == "S" and person.isalnum() and person.isupper():
-        return f"<!subteam^{person}>"
+    if _ID.fullmatch(person):
+        return f"<!subteam^{person}>" if person[0] == "S" else f"<@{person}>"
     return escape(person) or "somebody"
 
 

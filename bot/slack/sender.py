@@ -21,7 +21,7 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot import log
 from bot.slack.blocks import Message
-from storage import inbox, outbox
+from storage import outbox
 from storage.errors import StorageError
 from storage.records import NewPost, Post, PostState
 from storage.store import Db, Store
@@ -226,16 +226,6 @@ class Sender:
             await outbox.retry(db, post.id, at=at, error=outcome.error, unsure=outcome.unsure)
         else:
             await outbox.sent(db, post.id, external_ts=outcome.ts)
-            if outcome.ts is not None:
-                await inbox.note_seen(
-                    db,
-                    post.team,
-                    post.channel,
-                    thread_ts=post.thread_ts or outcome.ts,
-                    ts=outcome.ts,
-                    by=inbox.BOT,
-                    person=None,
-                )
 
     # ---- one try ----
 

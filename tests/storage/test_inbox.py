@@ -133,10 +133,8 @@ async def test_the_last_word_is_the_one_before_the_message_even_when_we_posted_s
         await outbox.add(db, team="T1", session_id=None, posts=[NewPost("p1", "C1", "100.000001", {})])
         (post,) = await outbox.claim(db, owner="me")
         await outbox.sent(db, post.id, external_ts="103.000001")
-        for ts, by in [("100.000001", "U1"), ("101.000001", "U2"), ("103.000001", inbox.BOT)]:
-            await inbox.note_seen(
-                db, "T1", "C1", thread_ts="100.000001", ts=ts, by=by, person=None if by == inbox.BOT else by
-            )
+        for ts, by in [("100.000001", "U1"), ("101.000001", "U2")]:
+            await inbox.note_seen(db, "T1", "C1", thread_ts="100.000001", ts=ts, by=by, person=by)
 
         async def last(before: str) -> str:
             found = await inbox.thread_state(db, "T1", "C1", thread_ts="100.000001", before_ts=before)
@@ -184,3 +182,24 @@ async def test_live_threads_are_the_slack_sessions_that_moved(store: Store) -> N
         assert found.last_ts == "105.0"
         assert await inbox.live_threads(db, "T1", since=datetime.now(UTC) + timedelta(hours=1)) == []
         assert await inbox.live_threads(db, "T2", since=LONG_AGO) == []
+
+
+async def test_a_line_that_was_not_kept_counts_as_the_last_word_all_the_same(store: Store) -> None:
+    async with store.begin() as db:
+        await put(db, "100.000001")
+        await inbox.note_seen(
+            db, "T1", "C1", thread_ts="100.000001", ts="101.000001", by="UGUEST", person="UGUEST"
+        )
+        found = await inbox.thread_state(db, "T1", "C1", thread_ts="100.000001", before_ts="102.000001")
+        assert (found.last_by, found.people) == ("UGUEST", ("UGUEST",))
+
+
+async def test_sessions_of_are_those_a_person_wrote_in(store: Store) -> None:
+    async with store.begin() as db:
+        (turn,) = await session_and_turns(db, 1)
+        session = (await db.execute(text("SELECT id FROM chat_session"))).scalar_one()
+        await put(db, "1.000001", author="U1")
+        await put(db, "1.000002", author="U2")
+        await inbox.attach(db, message_key="T1:C1:1.000001", session_id=session, turn_id=turn)
+        assert await inbox.sessions_of(db, team="T1", person="U1") == {session}
+        assert await inbox.sessions_of(db, team="T1", person="U2") == frozenset()
