@@ -38,7 +38,7 @@ KEY = "sk-test-0123456789abcdef"
 
 @asynccontextmanager
 async def talking(fake: FakeModel, **options: Any) -> AsyncIterator[OpenAIModel]:
-    settings = {"budget_s": 5.0, "idle_s": 0.5, "first_wait_s": 0.01, **options}
+    settings = {"budget_s": 10.0, "idle_s": 10.0, "first_wait_s": 0.01, **options}
     async with fake:
         model = OpenAIModel(base_url=fake.base_url, api_key=KEY, name="m", **settings)
         try:
@@ -132,7 +132,8 @@ async def test_plain_json_to_a_stream_request_is_read() -> None:
 )
 async def test_a_passing_fault_is_retried_and_the_streamed_text_is_called_void(fault: Answer) -> None:
     pieces: list[str] = []
-    reply = await ask(fault, fault, say("all is well"), on_text=pieces.append)
+    idle_s = 0.7 if fault.fault == "silent" else 10.0
+    reply = await ask(fault, fault, say("all is well"), on_text=pieces.append, idle_s=idle_s)
     assert reply.text == "all is well"
     void = [at for at, piece in enumerate(pieces) if piece == ""]
     last = void[-1] + 1 if void else 0
@@ -150,7 +151,7 @@ async def test_a_wait_beyond_the_budget_is_not_begun() -> None:
     begun = time.monotonic()
     with pytest.raises(ModelUnavailable, match=r"in 1 try: scripted 429; say .continue."):
         await ask(status(429, retry_after=3600))
-    assert time.monotonic() - begun < 2
+    assert time.monotonic() - begun < 5
 
 
 async def test_the_budget_ends_the_retries_with_a_clear_error() -> None:
@@ -175,7 +176,7 @@ async def test_a_silent_endpoint_ends_inside_the_budget() -> None:
 
 
 async def test_a_slow_reply_is_not_cut_by_the_budget() -> None:
-    reply = await ask(slow(say("one two three four"), 0.15), budget_s=0.5, idle_s=0.4)
+    reply = await ask(slow(say("one two three four"), 0.15), budget_s=0.8)
     assert reply.text == "one two three four"
 
 

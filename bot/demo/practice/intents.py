@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bot.demo.practice.reading import Host
+from bot.demo.practice.reading import LONG, Host
 
 _KNOWN = (
     "apt-cache awk cat curl date df dig dmesg docker du echo env file find free git grep head hostname hostnamectl id "
@@ -20,7 +20,7 @@ _RUN = re.compile(
 )
 _QUOTED = re.compile(r"```(?:\w*\n)?(.+?)```|`([^`\n]+)`", re.DOTALL)
 _ON_HOST = re.compile(
-    r"\s+on\s+[\w.-]+(?:\s*(?:,|and)\s*[\w.-]+)*\s*[.?!]?$|\s*[,，]?\s*在\s*[\w.-]+\s*上\s*[。？]?$",
+    r"\s+on\s+[\w.-]+(?:(?:\s*,\s*|\s+and\s+)[\w.-]+)*\s*[.?!]?$|\s*[,，]?\s*在\s*[\w.-]+\s*上\s*[。？]?$",
     re.IGNORECASE,
 )
 
@@ -77,6 +77,8 @@ class Change:
 
 def literal_command(question: str) -> str | None:
     """The command a person wrote out: in backticks, or behind "run" when it begins with a known program."""
+    if len(question) >= LONG:
+        return None  # it may have been cut, and half a command is another command
     quoted = _QUOTED.search(question)
     asked = _RUN.match(question)
     if quoted:

@@ -29,7 +29,7 @@ def file_systems(df: str) -> list[FileSystem]:
     """Of `df -h` or `df -i`; without those in memory, fullest first, a bind mount counted once."""
     found: dict[tuple[str, str, str], FileSystem] = {}
     for line in df.splitlines():
-        match = _DF.match(line)
+        match = _DF.match(line) if len(line) < 1_000 else None
         if not match:
             continue
         device, size, used, free, percent, mount = match.groups()

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+LONG = 4_000  # characters of a person's words that are looked at
+
 Lang = Literal["en", "zh"]
 
 _CJK = re.compile(r"[\u3400-\u9fff]")
@@ -69,13 +71,13 @@ def read(request: dict[str, Any]) -> Talk:
     asked = [i for i, m in enumerate(messages) if m.get("role") == "user"]
     at = asked[-1] if asked else len(messages)
     said = _content(messages[at]) if asked else ""
-    question = _own_words(said)
+    question = _own_words(said)[:LONG]
     turn = messages[at + 1 :]
     last = _content(messages[-1]) if messages else ""
     return Talk(
         question=question,
         lang="zh" if _CJK.search(question) else "en",
-        earlier=tuple(_AUTHOR.sub("", _content(messages[i])).strip() for i in asked[:-1]),
+        earlier=tuple(_AUTHOR.sub("", _content(messages[i])).strip()[:LONG] for i in asked[:-1]),
         hosts=_hosts(messages),
         now=_runs(turn),
         before=_runs(messages[:at]),
