@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import getpass
 import os
 import secrets
@@ -10,6 +11,8 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from pydantic import SecretStr
 
 from bot.access import LOCAL, Actor
 from bot.agent.loop import Limits
@@ -22,6 +25,7 @@ from bot.model import Model, OpenAIModel
 from bot.policy.rules import Rules, load_rules
 from bot.schedule import Ticks
 from bot.settings import Settings
+from bot.slack.front import SlackConfig, SlackFront
 from bot.ssh.inventory import Inventory, LiveInventory
 from bot.ssh.remote import Remote
 from bot.tools.authority import Authority
@@ -36,6 +40,7 @@ from bot.turns.desk import Desk, DeskParts
 from bot.turns.turn import TurnParts
 from storage import turns
 from storage.embedded import EmbeddedPostgres
+from storage.errors import StorageError
 from storage.migrate import upgrade
 from storage.records import Claim, Front, Session, Turn
 from storage.store import Store
@@ -107,10 +112,102 @@ async def terminal(settings: Settings, *, screen: ScreenFor, demo: bool = False)
         host=demo or settings.hosts is None,
         model=settings.openai_api_key is None and settings.openai_base_url is None,
     )
-    async with _app(
-        settings, front=Front.TERMINAL, screen=screen, actor=local_actor, shared=not_shared, practice=practice
-    ) as app:
-        yield app
+    async with AsyncExitStack() as stack:
+        store = await stack.enter_async_context(database(settings))
+        live = await _inventory(settings, practice, stack)
+        yield await stack.enter_async_context(
+            _app(
+                settings,
+                front=Front.TERMINAL,
+                screen=screen,
+                actor=local_actor,
+                shared=not_shared,
+                practice=practice,
+                store=store,
+                live=live,
+                owner=process_name(),
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """The Slack bot's process."""
+
+    app: App
+    front: SlackFront
+
+    async def ready(self) -> dict[str, bool]:
+        """Which of the parts we depend on can be reached now."""
+        try:
+            async with self.app.store.begin(limit_s=5):
+                database_answers = True
+        except StorageError:
+            database_answers = False
+        return {"database": database_answers, "slack": await self.front.connected()}
+
+    async def stop(self, work: asyncio.Task[None]) -> None:
+        """In order: take nothing more in, finish or hand over what is at work, deliver what is due."""
+        await self.front.stop_intake()
+        await self.app.desk.close()
+        await asyncio.wait({work}, timeout=10)
+        await self.front.close()
+
+
+@asynccontextmanager
+async def slack(settings: Settings) -> AsyncGenerator[Served]:
+    """The Slack bot: listens and delivers while the block is open; `desk.serve` does the work."""
+    config = SlackConfig.checked(
+        bot_token=_secret(settings.slack_bot_token),
+        app_token=_secret(settings.slack_app_token),
+        api_url=settings.slack_api_url,
+        command_name=settings.command_name,
+        timezone=settings.timezone,
+    )
+    if settings.openai_api_key is None and settings.openai_base_url is None:
+        raise SettingsError(
+            "OPENAI_API_KEY is not set; set it, or OPENAI_BASE_URL for an endpoint without key"
+        )
+    async with AsyncExitStack() as stack:
+        store = await stack.enter_async_context(database(settings))
+        live = await _inventory(settings, Practice(host=False, model=False), stack)
+        owner = process_name()
+        front = SlackFront(config, store, inventory=_current(live), owner=owner)
+        await front.open()
+        stack.push_async_callback(front.close)
+        app = await stack.enter_async_context(
+            _app(
+                settings,
+                front=Front.SLACK,
+                screen=front.screen,
+                actor=front.actor,
+                shared=front.shared,
+                practice=Practice(host=False, model=False),
+                store=store,
+                live=live,
+                owner=owner,
+            )
+        )
+        await front.start(app.desk, app.approvals)
+        yield Served(app, front)
+
+
+def _current(live: LiveInventory) -> Callable[[str], Inventory]:
+    """A team's inventory as it is at the moment of asking."""
+
+    def inventory(team: str) -> Inventory:
+        return live.current.for_team(team)
+
+    return inventory
+
+
+def _secret(value: SecretStr | None) -> str | None:
+    return value.get_secret_value() if value is not None else None
+
+
+def process_name() -> str:
+    """A name that no other process has."""
+    return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
 
 
 @asynccontextmanager
@@ -122,24 +219,23 @@ async def _app(
     actor: ActorFor,
     shared: SharedFor,
     practice: Practice,
+    store: Store,
+    live: LiveInventory,
+    owner: str,
 ) -> AsyncGenerator[App]:
     async with AsyncExitStack() as stack:
         rules = load_rules(settings.policy.read_text(encoding="utf-8") if settings.policy else None)
-        store = await stack.enter_async_context(database(settings))
-        live = await _inventory(settings, practice, stack)
         model, model_name = await _model(settings, practice, stack)
         remote = Remote()
         stack.push_async_callback(remote.close)
 
-        def inventory(team: str) -> Inventory:
-            return live.current.for_team(team)
-
+        inventory = _current(live)
         workshop = _Workshop(settings, store, inventory, lambda: rules, remote, model, actor, shared)
         desk = Desk(
             DeskParts(
                 store=store,
                 front=front,
-                owner=f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}",
+                owner=owner,
                 lease_s=settings.lease_s,
                 screen=screen,
                 journal=workshop.journal,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Any, Self
@@ -9,6 +10,8 @@ from typing import Any, Self
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from bot import log
+
+LEAVE_S = 10.0  # for a job at work when the block ends
 
 logger = log.get(__name__)
 
@@ -18,9 +21,10 @@ class Ticks:
 
     def __init__(self, jobs: dict[str, tuple[float, Callable[[], Awaitable[Any]]]]) -> None:
         self._scheduler = AsyncIOScheduler(timezone="UTC")
+        self._running: set[asyncio.Task[Any]] = set()
         for name, (every_s, job) in jobs.items():
             self._scheduler.add_job(
-                _guarded(name, job), "interval", seconds=every_s, id=name, max_instances=1, coalesce=True
+                self._guarded(name, job), "interval", seconds=every_s, id=name, max_instances=1, coalesce=True
             )
 
     async def __aenter__(self) -> Self:
@@ -30,14 +34,20 @@ class Ticks:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._scheduler.pause()
+        if self._running:  # a job that is cut in the middle would be reported as a crash
+            await asyncio.wait(self._running, timeout=LEAVE_S)
         self._scheduler.shutdown(wait=False)
 
+    def _guarded(self, name: str, job: Callable[[], Awaitable[Any]]) -> Callable[[], Awaitable[None]]:
+        async def run() -> None:
+            task = asyncio.current_task()
+            assert task is not None
+            self._running.add(task)
+            task.add_done_callback(self._running.discard)
+            try:
+                await job()
+            except Exception as error:
+                logger.warning("tick failed; it runs again", tick=name, error=str(error))
 
-def _guarded(name: str, job: Callable[[], Awaitable[Any]]) -> Callable[[], Awaitable[None]]:
-    async def run() -> None:
-        try:
-            await job()
-        except Exception as error:
-            logger.warning("tick failed; it runs again", tick=name, error=str(error))
-
-    return run
+        return run

@@ -11,6 +11,7 @@ from typing import NoReturn
 import typer
 
 from bot import __version__
+from bot.cli import approvals, hosts, init, serve, talk
 from bot.errors import OpsthreadError, UsageError
 from storage.errors import StorageError
 
@@ -37,6 +38,10 @@ def _root(
     ),
 ) -> None:
     """Nothing to do before a command."""
+
+
+for group in (talk, serve, approvals, hosts, init):
+    group.register(app)
 
 
 def main() -> NoReturn:

@@ -11,7 +11,7 @@ from bot.journal import Journal
 from bot.ssh.inventory import Host
 from bot.ssh.remote import Outcome, Progress, Remote
 from bot.tools.report import Part, ran
-from storage.records import Approval, Command, CommandState, Output
+from storage.records import Approval, Command, CommandState, MilestoneKind, MilestoneSource, Output
 
 
 class Executor:
@@ -57,29 +57,34 @@ class Executor:
                 for host in approval.hosts
             ]
         return await asyncio.gather(
-            *(self._change(command, hosts[command.host], approval.limit_s) for command in commands)
+            *(self._change(command, hosts[command.host], approval) for command in commands)
         )
 
-    async def _change(self, command: Command, host: Host, limit_s: int) -> Part:
+    async def _change(self, command: Command, host: Host, approval: Approval) -> Part:
         try:
             outcome = await self._remote.change(
                 host,
                 command.run,
-                key=_key(command),
-                limit_s=limit_s,
+                key=_key(approval, command),
+                limit_s=approval.limit_s,
                 on_progress=self._progress(command),
             )
         except HostError as error:
             return await self._not_sent(command, error)
+        if outcome.exit_status == 0 and not outcome.unknown:
+            said = f"`{command.run}` on {command.host}: exit 0 after {outcome.seconds:.1f} s"
+            await self._journal.milestone(MilestoneKind.CHANGE, said, MilestoneSource.RULE)
         return await self._store(command, outcome)
 
-    async def interrupted(self, command: Command, host: Host | None) -> Part:
+    async def interrupted(self, command: Command, host: Host | None, approval: Approval | None) -> Part:
         """A command whose process was interrupted: collect an approved one, call a read unknown."""
         outcome: Outcome | None = None
         note = "the bot was interrupted while it ran; I do not know whether it finished"
-        if command.approval_id is not None and host is not None:
+        if approval is not None and host is not None:
             try:
-                outcome = await self._remote.collect(host, key=_key(command), limit_s=host.max_timeout_s)
+                outcome = await self._remote.collect(
+                    host, key=_key(approval, command), limit_s=approval.limit_s
+                )
                 if outcome is None:
                     note = "the bot was interrupted before it was sent, or its record on the host is gone"
             except HostError as error:
@@ -157,6 +162,6 @@ class Executor:
         return tell
 
 
-def _key(command: Command) -> str:
-    """The name under which a change is kept on its host: unique over all sessions of this database."""
-    return f"{command.turn_id}-{command.id}"
+def _key(approval: Approval, command: Command) -> str:
+    """The name under which a change is kept on its host: nobody else's, whatever database it comes from."""
+    return f"{approval.token}:{command.host}"

@@ -90,7 +90,9 @@ class RunCommand:
         ]
         fresh = [j for j in judged if j.host.name not in claimed and not _covering(asked, j.host.name)]
         work = [
-            self._known(command) for command in claimed.values() if command.host in {h.name for h in hosts}
+            self._known(command, asked)
+            for command in claimed.values()
+            if command.host in {h.name for h in hosts}
         ]
         work += [self._allowed(call, arguments, j) for j in fresh if j.verdict.decision is Decision.ALLOW]
         work += [self._denied(j) for j in fresh if j.verdict.decision is Decision.DENY]
@@ -136,10 +138,12 @@ class RunCommand:
     def _limit(self, arguments: RunCommandArguments, host: Host) -> int:
         return min(arguments.timeout_s or host.timeout_s, host.max_timeout_s)
 
-    async def _known(self, command: Command) -> list[Part]:
+    async def _known(self, command: Command, asked: Sequence[Approval]) -> list[Part]:
         """A command that an earlier try of this call claimed."""
         if command.state is CommandState.RUNNING:
-            return [await self._executor.interrupted(command, self._authority.inventory().host(command.host))]
+            approval = next((a for a in asked if a.id == command.approval_id), None)
+            host = self._authority.inventory().host(command.host)
+            return [await self._executor.interrupted(command, host, approval)]
         return [ran(command, await self._journal.output(command.id))]
 
     async def _allowed(self, call: ToolCall, arguments: RunCommandArguments, j: _Judged) -> list[Part]:
