@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import socket
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -168,7 +169,11 @@ def conninfo(url: str) -> str:
     if url.startswith("postgresql+psycopg://"):
         url = "postgresql" + url.removeprefix("postgresql+psycopg")
     try:
-        return make_conninfo(**{**_DEFAULTS, **conninfo_to_dict(url)})
+        parts = conninfo_to_dict(url)
+        # A password with an unescaped sign spills into host or port, and from there into messages.
+        if not re.fullmatch(r"[0-9,]*", str(parts.get("port", ""))) or "@" in str(parts.get("host", ""))[1:]:
+            raise psycopg.ProgrammingError
+        return make_conninfo(**{**_DEFAULTS, **parts})
     except psycopg.ProgrammingError:
         # libpq's own message quotes the URL, and with it perhaps the password.
         raise DatabaseUnavailable(

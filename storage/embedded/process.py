@@ -31,16 +31,25 @@ def is_ready(data: Path) -> bool:
 
 
 def last_words(folder: Path) -> str:
-    """The end of the newest log, in one line."""
-    logs = sorted(folder.glob("*.log"), key=lambda path: path.stat().st_mtime_ns, reverse=True)
-    for log in logs:
+    """Why the server ended, in one line: what it said before its log collector took over, else its log."""
+    early = folder / "start.log"
+    told = tail(early)
+    if told and "redirecting log output" not in told:
+        return told
+    logs = [log for log in folder.glob("server-*.log") if log.stat().st_size]
+    logs.sort(key=lambda log: log.stat().st_mtime_ns)
+    return tail(logs[-1]) if logs else told or "it wrote no log"
+
+
+def tail(log: Path) -> str:
+    """The last lines of a file in one; empty when there is none."""
+    try:
         with log.open("rb") as file:
             file.seek(max(0, log.stat().st_size - _TAIL_BYTES))
             lines = [line.strip() for line in file.read().decode("utf-8", "replace").splitlines()]
-        told = [line for line in lines if line]
-        if told:
-            return " | ".join(told[-4:])
-    return "it wrote no log"
+    except OSError:
+        return ""
+    return " | ".join([line for line in lines if line][-4:])
 
 
 def _pid_file(data: Path) -> list[str]:

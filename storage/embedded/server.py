@@ -28,7 +28,7 @@ import psycopg
 
 from storage.embedded import account as accounts
 from storage.embedded.binaries import Binaries, find
-from storage.embedded.process import is_ready, last_words, server_pid
+from storage.embedded.process import is_ready, last_words, server_pid, tail
 from storage.errors import EmbeddedPostgresError
 
 START_S = 120.0  # seconds for starting, recovery after a crash included, and for a neighbour that starts
@@ -141,16 +141,18 @@ class EmbeddedPostgres:
     async def _serve(self) -> None:
         """Under the lock: wait for the server that is there, or start one, until it takes connections."""
         end = time.monotonic() + START_S
+        launched = False
         while not await self._answers():
             if self._child is not None and self._child.poll() is not None:
-                told = last_words(self._home / "log")
                 self._child = None
+                told = last_words(self._home / "log")
                 # Children of a killed server may live a moment longer and hold its memory.
-                if "shared memory block" not in told or time.monotonic() > end:
+                if launched and ("shared memory block" not in told or time.monotonic() > end):
                     raise EmbeddedPostgresError(f"the embedded Postgres did not start: {told}")
-                await asyncio.sleep(0.2)
+                await asyncio.sleep(0.1)
             if self._child is None and server_pid(self._data) is None:
                 await self._launch()
+                launched = True
             if time.monotonic() > end:
                 raise EmbeddedPostgresError(
                     f"the embedded Postgres (pid {server_pid(self._data)}) does not answer within"
@@ -206,7 +208,7 @@ class EmbeddedPostgres:
                 os.killpg(child.pid, signal.SIGKILL)
             child.wait()
         if child.returncode != 0:
-            raise EmbeddedPostgresError(f"initdb failed: {last_words(log.parent)}")
+            raise EmbeddedPostgresError(f"initdb failed: {tail(log)}")
         log.unlink()
         fresh.rename(self._data)
 
