@@ -109,7 +109,10 @@ class Remote:
         It runs to limit_s whatever becomes of us. key: unique for the call among all that use the account.
         When the connection breaks it is taken up again; what cannot be learned is `unknown`.
         """
-        text = detached.launch(run, key=key, limit_s=limit_s)
+        try:
+            text = detached.launch(run, key=key, limit_s=limit_s)
+        except ValueError as error:
+            raise HostError(f"nothing was sent to {host.name}: {error}") from None
         ends = time.monotonic() + limit_s + FOLLOW_S
         report = await self._follow(host, text, limit_s=limit_s + FOLLOW_S, progress=on_progress)
         while not report.whole and report.state != "refused":
@@ -239,7 +242,7 @@ class Remote:
             async with self._pool.link(host) as link:
                 nonce = secrets.token_hex(12)
                 exchange = Exchange(Marked(nonce, out), Marked(nonce, err))
-                text = wrapper.read_command(run, nonce, limit_s=limit_s, home=host.home, env=host.env)
+                text = _wrapped(host, run, nonce, limit_s=limit_s)
                 try:
                     await self._prove(link, host)
                     await self._converse(link, text, exchange, limit_s=limit_s, progress=progress)
@@ -294,9 +297,7 @@ class Remote:
             return
         nonce, out, err = secrets.token_hex(12), Kept(4_096), Kept(4_096)
         exchange = Exchange(Marked(nonce, out), Marked(nonce, err))
-        text = wrapper.read_command(
-            'printf %s "$0"', nonce, limit_s=PROOF_LIMIT_S, home=host.home, env=host.env
-        )
+        text = _wrapped(host, 'printf %s "$0"', nonce, limit_s=PROOF_LIMIT_S)
         await self._converse(link, text, exchange, limit_s=PROOF_LIMIT_S, progress=None)
         if exchange.out.status == 0 and out.text() == "/bin/sh":
             link.proved = True
@@ -308,6 +309,13 @@ class Remote:
             f"{host.name} cannot run commands safely: its shell, setsid -w or timeout does not do what is "
             f"needed ({said or 'it said nothing'}); the account needs a POSIX login shell and util-linux"
         )
+
+
+def _wrapped(host: Host, run: str, nonce: str, *, limit_s: int) -> str:
+    try:
+        return wrapper.read_command(run, nonce, limit_s=limit_s, home=host.home, env=host.env)
+    except ValueError as error:
+        raise HostError(f"nothing was sent to {host.name}: {error}") from None
 
 
 def _ended(outcome: Outcome, exchange: Exchange, *, host: Host, run: str, limit_s: int) -> Outcome:

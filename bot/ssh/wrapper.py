@@ -26,6 +26,10 @@ def quote(text: str) -> str:
     """One word for any POSIX shell, whatever is in it. The only quoting function there is."""
     if "\0" in text:
         raise ValueError("a command cannot hold a NUL character")
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise ValueError("a command cannot hold half of a surrogate pair") from None
     return "'" + text.replace("'", "'\\''") + "'"
 
 

@@ -126,6 +126,16 @@ def _processes() -> list[tuple[int, int, str]]:
     return found
 
 
+def gone(mark: str, seconds: float = 3.0) -> bool:
+    """No process has the mark any more; one that was just killed is given its moment to vanish."""
+    ends = time.monotonic() + seconds
+    while alive(mark):
+        if time.monotonic() > ends:
+            return False
+        time.sleep(0.02)
+    return True
+
+
 def alive(mark: str) -> list[int]:
     """Processes of this machine (this one aside) that have the mark in their command line."""
     found = []
