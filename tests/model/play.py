@@ -12,7 +12,8 @@ from storage.records import ToolCall
 from tests.fakes.model import violations_of
 
 Shell = Callable[[str, str], tuple[int, str, str] | str]
-"""host, command -> exit, stdout, stderr; or the headline of a command that was not run."""
+"""host, command -> exit, stdout, stderr; or the headline of a command that was not run; or, behind a `!`,
+the whole result of the call."""
 
 TOOLS = [
     {"type": "function", "function": {"name": name, "parameters": {"type": "object", "properties": {}}}}
@@ -88,6 +89,9 @@ class Play:
             return (
                 f"not run: host `{unknown[0]}` is not in the inventory; you may use: {', '.join(self.hosts)}"
             )
+        whole = self.shell(arguments["hosts"][0], arguments["command"])
+        if isinstance(whole, str) and whole.startswith("!"):
+            return whole[1:]
         blocks = [self._block(host, arguments["command"]) for host in arguments["hosts"]]
         return f"$ {arguments['command']}\n" + "\n\n".join(blocks)
 

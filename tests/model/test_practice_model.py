@@ -469,6 +469,21 @@ async def test_blocks_of_the_bot_before_the_words_are_not_the_question(play: Sta
     assert session.commands == ["df -h", "df -i"]
 
 
+async def test_the_outcome_of_an_approval_answered_late_comes_in_a_note(play: Start) -> None:
+    later = "not run yet: people were asked for an approval and have not answered. The outcome follows later."
+    session = play(hosts_that(systemctl_restart=f"!{later}"))
+    speaker = "Now: Tuesday 2026-12-01 00:00 UTC. The message below is from alice."
+    await session.ask("restart nginx", preface=speaker)
+    question = session.history[0]["content"]
+    await session.ask("disk?")
+    session.history[0]["content"] = question  # the first turn goes on: its words carry the preface again
+    outcome = "$ 'systemctl' 'restart' 'nginx'\n### demo · exit 0 · 0.3 s\n(no output)"
+    note = f"[opsthread] The approval asked for earlier was answered. Outcome:\n{outcome}"
+    answer = await session.ask(note)
+    assert session.commands == ["systemctl status nginx --no-pager"]
+    assert "`systemctl restart nginx` ran, exit 0" in answer
+
+
 @pytest.mark.parametrize(
     "output",
     [
@@ -489,6 +504,13 @@ async def test_output_that_makes_no_sense_ends_in_an_honest_answer(
     assert "unknown" in answer or "cannot read" in answer
 
 
+WITHOUT_BLOCKS = (
+    "!not run: the audit log is unavailable, and nothing is run without it. Try again later.",
+    "!interrupted: the outcome is unknown. It was not run again; check the state before you repeat it.",
+    "!you made this very call 2 times in this turn; use its results, or try something else",
+)
+
+
 async def test_every_command_refused_or_lost_ends_in_an_honest_answer(play: Start) -> None:
     for headline in (
         "refused: not a diagnostic command",
@@ -496,7 +518,7 @@ async def test_every_command_refused_or_lost_ends_in_an_honest_answer(play: Star
         "not run: host is down",
     ):
         answer = await play(lambda _host, _command, said=headline: said).ask("磁盘和内存")
-        assert headline in answer
+        assert headline.removeprefix("!") in answer
         assert "未知" in answer
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -21,8 +22,10 @@ _AUTHOR = re.compile(r"^\[[^\]\n]{1,80}\] ")
 _OUR_BLOCK = re.compile(
     r"^(Plan so far:|Next step noted:|Milestones so far:|Said in the thread|Now: |\(\d+ older|\(opsthread)"
 )
-_HOST_LINE = re.compile(r"^\s*[-*]\s+([A-Za-z0-9][\w.-]*)((?:\s+[\w.-]+=\S*)*)\s*$", re.MULTILINE)
+_HOST_LINE = re.compile(r"^[ \t]*[-*][ \t]+([A-Za-z0-9][\w.-]*)((?:[ \t]+[\w.-]+=\S*)*)[ \t]*$", re.MULTILINE)
 _HOST_LIST = re.compile(r"^Hosts\b[^\n]*:\s*\n((?:\s*[-*] [^\n]*\n?)+)", re.MULTILINE)
+_NOTE = re.compile(r"^\[opsthread\] ")  # the bot itself speaks
+_LATER = "not run yet: people were asked"  # an approval was open; a note brings the outcome
 _BLOCK = re.compile(r"^### (\S+) · (.*)$", re.MULTILINE)
 _EXIT = re.compile(r"^exit (-?\d+)\b")
 
@@ -68,16 +71,16 @@ class Talk:
 def read(request: dict[str, Any]) -> Talk:
     """Understand a request; what it cannot read it passes over."""
     messages = [m for m in request.get("messages") or () if isinstance(m, dict)]
-    asked = [i for i, m in enumerate(messages) if m.get("role") == "user"]
-    at = asked[-1] if asked else len(messages)
-    said = _content(messages[at]) if asked else ""
-    question = _own_words(said)[:LONG]
+    asked = [i for i, m in enumerate(messages) if m.get("role") == "user" and not _NOTE.match(_content(m))]
+    opened = [i for i in asked if _SPEAKER.search(_content(messages[i]))]  # the turn that is worked on
+    at = (opened or asked or [len(messages)])[-1]
+    question = _own_words(_content(messages[at]))[:LONG] if asked else ""
     turn = messages[at + 1 :]
     last = _content(messages[-1]) if messages else ""
     return Talk(
         question=question,
         lang="zh" if _CJK.search(question) else "en",
-        earlier=tuple(_AUTHOR.sub("", _content(messages[i])).strip()[:LONG] for i in asked[:-1]),
+        earlier=tuple(_AUTHOR.sub("", _content(messages[i])).strip()[:LONG] for i in asked if i < at),
         hosts=_hosts(messages),
         now=_runs(turn),
         before=_runs(messages[:at]),
@@ -134,13 +137,29 @@ def _host_lines(text: str) -> tuple[Host, ...]:
 def _runs(messages: Sequence[dict[str, Any]]) -> tuple[Ran, ...]:
     """Every run_command of these messages with its result, in the order of the calls."""
     results = {m.get("tool_call_id"): _content(m) for m in messages if m.get("role") == "tool"}
+    notes = [_content(m).partition("Outcome:\n")[2] for m in messages if _NOTE.match(_content(m))]
     out: list[Ran] = []
     for message in messages:
         for call in _calls(message):
             name, arguments = _function(call)
-            if name == "run_command" and call.get("id") in results:
-                out += _of_call(arguments, results[call["id"]])
+            if name != "run_command" or call.get("id") not in results:
+                continue
+            result = results[call["id"]]
+            if result.startswith(_LATER):
+                result = _outcome(arguments, notes) or result
+            out += _of_call(arguments, result)
     return tuple(out)
+
+
+def _outcome(arguments: str, notes: Sequence[str]) -> str:
+    """The note that tells what became of a call after its approval; it shows the command in other quoting."""
+    try:
+        wanted = shlex.split(json.loads(arguments)["command"])
+        return next(
+            (n for n in notes if n.startswith("$ ") and shlex.split(n[2:].splitlines()[0]) == wanted), ""
+        )
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return ""
 
 
 def _of_call(arguments: str, result: str) -> list[Ran]:
@@ -167,10 +186,9 @@ def _blocks(result: str, hosts: frozenset[str]) -> dict[str, tuple[str, str]]:
         if mark[1] in hosts and mark[1] not in seen:
             seen.add(mark[1])
             marks.append(mark)
-    ends = [mark.start() for mark in marks[1:]] + [len(result)]
+    ends = [*(mark.start() for mark in marks[1:]), len(result)]
     return {
-        mark[1]: (mark[2].strip(), result[mark.end() : end].strip("\n"))
-        for mark, end in zip(marks, ends, strict=True)
+        mark[1]: (mark[2].strip(), result[mark.end() : ends[at]].strip("\n")) for at, mark in enumerate(marks)
     }
 
 
