@@ -122,7 +122,7 @@ class EmbeddedPostgres:
         """The same server again if it died meanwhile (its crash recovery included); cheap while it lives."""
         if self._users is None:
             return await self.start()
-        if not self._alive():
+        if not await self._answers():
             async with self._locked():
                 await self._serve()
         return self.url
@@ -171,8 +171,9 @@ class EmbeddedPostgres:
         self._needed.own(log)
         if made_by is None:
             await self._make_data(Binaries(programs, binaries.major))
-        # No process has this file now: left over from a kill -9, perhaps with a zombie's number in it.
-        (self._data / "postmaster.pid").unlink(missing_ok=True)
+        # No process has these files now: left over from a kill -9, perhaps with a zombie's number in them.
+        for left in (self._data / "postmaster.pid", sockets / f"{_SOCKET}.lock"):
+            left.unlink(missing_ok=True)
         settings = {
             **_SETTINGS,
             "unix_socket_directories": str(sockets),
