@@ -229,7 +229,7 @@ def version(program: str, text: str) -> str:
     match = re.search(_VERSION[program], text, re.MULTILINE)
     if not match:
         first = next((line.strip() for line in text.splitlines() if re.search(r"\d\.\d", line)), "")
-        return first[:80]
+        return f"{program}: {first[:80]}" if first else ""
     said = " ".join(group for group in match.groups() if group)
     plain = program.split(maxsplit=1)[0]
     return said if said[0].isalpha() and said[0] != "v" else f"{plain} {said}"
