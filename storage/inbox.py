@@ -56,6 +56,8 @@ async def add(
 ) -> bool:
     """Store a message once. False: it was received before, as this event or as another of the same message.
 
+    text '': the message was answered without being kept; it is no context for anything.
+
     A second process that adds the same message at the same time waits for the first one's commit and
     then gets False.
     """
@@ -109,7 +111,7 @@ async def attach(db: Db, *, message_key: str, session_id: int, turn_id: int | No
 async def idle_lines(
     db: Db, *, team: str, channel: str, thread_ts: str, turn_id: int | None = None
 ) -> list[ThreadLine]:
-    """Lines that started no turn, between the previous turn's message and this turn's, oldest first.
+    """Kept lines that started no turn, between the previous turn's message and this turn's, oldest first.
 
     Order is that of arrival: a line that came late is context for the next turn, never lost. Without
     turn_id: everything since the last message that started a turn.
@@ -132,7 +134,7 @@ WITH own AS (
 )
 SELECT i.author, i.author_name, i.text, i.ts FROM inbox i, own, before
 WHERE i.team = :team AND i.channel = :channel AND i.thread_ts = :thread_ts AND i.turn_id IS NULL
-  AND i.id > before.id AND (own.id IS NULL OR i.id < own.id)
+  AND i.id > before.id AND (own.id IS NULL OR i.id < own.id) AND i.text <> ''
 ORDER BY i.id
 """)
 

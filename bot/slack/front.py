@@ -160,7 +160,6 @@ class SlackFront:
                 client=client,
                 us=us,
                 people=people,
-                sender=sender,
                 commands=answers,
                 desk=desk,
                 approvals=approvals,

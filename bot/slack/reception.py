@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 from weakref import WeakValueDictionary
 
 from slack_sdk.web.async_client import AsyncWebClient
@@ -23,11 +23,10 @@ from bot.slack.commands import Commands
 from bot.slack.etiquette import Etiquette, decide, hinges_on_the_last_word
 from bot.slack.incoming import Clicked, Commanded, Said, Us
 from bot.slack.people import CALL_FAILED, People, Person, SlackSilent
-from bot.slack.sender import Sender
 from bot.slack.text import mentions
 from bot.ssh.inventory import Inventory
 from bot.turns.arrival import Arrival, Receipt
-from storage import inbox, sessions, turns
+from storage import inbox, outbox, sessions, turns
 from storage.errors import NotFound, StorageError
 from storage.inbox import ThreadState
 from storage.records import Approval, Front, NewPost, Origin, TurnState
@@ -64,7 +63,6 @@ class Parts:
     client: AsyncWebClient
     us: Us
     people: People
-    sender: Sender
     commands: Commands
     desk: Desk
     approvals: Approvals
@@ -246,22 +244,38 @@ class Reception:
     async def _refuse(self, said: Said, line: str) -> None:
         """Told at every mention, but only once a thread to somebody who merely writes in it."""
         key = said.message_key if said.mentions_us or said.is_dm else f"{said.session_key}:{said.author}"
-        await self._queue(said, f"refused:{key}", line)
+        await self._settle(said, f"refused:{key}", blocks.note(line)[0].payload())
 
     async def _say(self, said: Said, kind: str, line: str) -> None:
-        await self._queue(said, f"{kind}:{said.message_key}", line)
-
-    async def _queue(self, said: Said, key: str, line: str) -> None:
-        (message,) = blocks.note(line)[:1]
-        await self._parts.sender.queue(NewPost(key, said.channel, said.root, message.payload()))
+        await self._settle(said, f"{kind}:{said.message_key}", blocks.note(line)[0].payload())
 
     async def _command(self, said: Said, request: commands.Request) -> None:
         """Seen by the asker alone, except in a direct message, where it stays."""
         answer = await self._parts.commands.answer(request, person=said.author, channel=said.channel)
         payload = answer.payload() if said.is_dm else answer.payload("chat.postEphemeral", user=said.author)
-        await self._parts.sender.queue(
-            NewPost(f"command:{said.message_key}", said.channel, said.root, payload)
-        )
+        await self._settle(said, f"command:{said.message_key}", payload)
+
+    async def _settle(self, said: Said, key: str, payload: dict[str, Any]) -> None:
+        """Answer a message by a line of ours, and mark it as done without keeping its words: after a restart
+        it must not be taken up again, not even when the person's rights have changed.
+        """
+        async with self._parts.store.begin() as db:
+            await inbox.add(
+                db,
+                team=said.team,
+                event_key=said.event_key,
+                message_key=said.message_key,
+                channel=said.channel,
+                thread_ts=said.root,
+                ts=said.ts,
+                author=said.author,
+                author_name="",
+                text="",
+                session_id=None,
+                turn_id=None,
+            )
+            post = NewPost(key, said.channel, said.root, payload)
+            await outbox.add(db, team=said.team, session_id=None, posts=[post])
 
     async def _tell_outage(self, said: Said) -> bool:
         line = "I cannot reach my database right now. Your message is not lost: I take it up as soon as it is back."

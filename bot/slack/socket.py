@@ -18,6 +18,7 @@ from aiohttp import WSMessage
 from slack_bolt.adapter.socket_mode.async_handler import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.errors import SlackApiError, SlackClientError
+from slack_sdk.socket_mode.async_client import AsyncBaseSocketModeClient
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot import log
@@ -87,7 +88,7 @@ class Socket:
         )
         handler.client.on_message_listeners.append(self._heard)
         self._handler = handler
-        self._connecting = asyncio.create_task(handler.client.connect(), name="socket connect")
+        self._connecting = asyncio.create_task(_connect(handler.client), name="socket connect")
 
     async def _drop(self) -> None:
         handler, self._handler = self._handler, None
@@ -103,7 +104,7 @@ class Socket:
             for name in ("message_processor", "current_session_monitor", "message_receiver")
         ]
         with contextlib.suppress(aiohttp.ClientError, TimeoutError, OSError):
-            await asyncio.wait_for(client.close(), 5)
+            await asyncio.wait_for(_close(client), 5)
         await asyncio.gather(*(task for task in tasks if task is not None), return_exceptions=True)
 
     async def _heard(self, message: WSMessage) -> None:
@@ -143,3 +144,11 @@ def token_refused(error: SlackApiError) -> bool:
         "no_permission",
         "missing_scope",
     )
+
+
+async def _connect(client: AsyncBaseSocketModeClient) -> None:
+    await client.connect()  # type: ignore[no-untyped-call]
+
+
+async def _close(client: AsyncBaseSocketModeClient) -> None:
+    await client.close()  # type: ignore[no-untyped-call]
