@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -75,12 +76,15 @@ class OpenAIModel:
         self._first_wait_s = first_wait_s
         self._stream = True
         self._stream_options = True
-        self._client = openai.AsyncOpenAI(
-            base_url=address,
-            api_key=api_key or "none",
-            max_retries=0,
-            timeout=openai.Timeout(self._quiet_s, connect=min(CONNECT_S, self._quiet_s)),
-        )
+        try:
+            self._client = openai.AsyncOpenAI(
+                base_url=address,
+                api_key=api_key or "none",
+                max_retries=0,
+                http_client=openai.DefaultAsyncHttpxClient(trust_env=not _on_loopback(parts.hostname)),
+            )
+        except (ImportError, ValueError) as error:  # the libraries read HTTP_PROXY, ALL_PROXY and so on here
+            raise SettingsError(f"the environment's proxy settings cannot be used: {error}") from None
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -167,6 +171,9 @@ class OpenAIModel:
         options: dict[str, Any] = {"stream": True} if self._stream else {}
         if self._stream and self._stream_options:
             options["stream_options"] = {"include_usage": True}
+        # an answer in one piece is not silent for being long in the making
+        quiet_s = self._quiet_s if self._stream else self._budget_s
+        options["timeout"] = openai.Timeout(quiet_s, connect=min(CONNECT_S, quiet_s))
         create = self._client.chat.completions.with_streaming_response.create
         try:
             async with create(model=self.name, **request, **options) as response:
@@ -174,7 +181,7 @@ class OpenAIModel:
         except openai.APIStatusError as error:
             raise self._failed(_status_fault(error)) from None
         except (openai.APITimeoutError, httpx2.TimeoutException):
-            raise _Failed(Fault(Kind.TRANSIENT, f"silent for {self._quiet_s:g} s")) from None
+            raise _Failed(Fault(Kind.TRANSIENT, f"silent for {quiet_s:g} s")) from None
         except openai.APIConnectionError as error:
             why = type(error.__cause__ or error).__name__
             advice = 'check OPENAI_BASE_URL and the network, then say "continue"'
@@ -204,6 +211,14 @@ class _Heard:
         if self._said and self._on_text:
             self._said = False
             self._on_text("")
+
+
+def _on_loopback(hostname: str) -> bool:
+    """This machine itself: a proxy set in the environment could not reach it for us."""
+    try:
+        return ip_address(hostname).is_loopback
+    except ValueError:
+        return hostname == "localhost"
 
 
 def _status_fault(error: openai.APIStatusError) -> Fault:

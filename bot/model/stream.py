@@ -61,7 +61,7 @@ class ReplyReader:
         self._calls: list[_Call] = []
         self._finish: str | None = None
         self._usage: Usage | None = None
-        self._chunks = 0
+        self._begun_reply = False
         self._done = False
 
     @property
@@ -71,7 +71,7 @@ class ReplyReader:
 
     @property
     def whole(self) -> bool:
-        return bool(self._finish) or (self._done and self._chunks > 0)
+        return bool(self._finish) or (self._done and self._begun_reply)
 
     def feed(self, piece: bytes) -> list[str]:
         """Take some bytes; the text that became readable."""
@@ -164,12 +164,12 @@ class ReplyReader:
             if key == "message":
                 raise Corrupt("the answer has no choices")
             return  # usage and moderation chunks
-        self._chunks += 1
         for choice in choices:
             if isinstance(choice, dict) and choice.get("index") in (0, None):
                 self._choice(choice, choice.get(key) or choice.get("delta") or choice.get("message"))
 
     def _choice(self, choice: dict[str, Any], said: Any) -> None:
+        self._begun_reply = True
         if isinstance(said, dict):
             self._content(said.get("content"))
             self._reasoning.append(_text(said.get("reasoning_content")) or _text(said.get("reasoning")))

@@ -307,6 +307,22 @@ async def test_a_cancelled_reply_closes_its_connection() -> None:
             await asked
 
 
+async def test_a_proxy_of_the_environment_is_not_asked_for_this_machine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    assert (await ask(say("ok"))).text == "ok"
+
+
+def test_a_proxy_that_cannot_be_used_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALL_PROXY", "gopher://127.0.0.1:9")
+    with pytest.raises(SettingsError, match="proxy settings"):
+        OpenAIModel(base_url="http://10.0.0.1/v1", api_key=KEY, name="m")
+
+
 @pytest.mark.parametrize("address", ["api.example.com/v1", "ftp://x/v1", "http://", "localhost:11434"])
 def test_an_address_that_is_none_is_refused_at_once(address: str) -> None:
     with pytest.raises(SettingsError, match="OPENAI_BASE_URL"):

@@ -151,7 +151,16 @@ def test_usage_comes_from_its_own_chunk_or_the_last_one() -> None:
         assert (reply.usage.prompt_tokens, reply.usage.completion_tokens) == (3, 4)
 
 
-@pytest.mark.parametrize("body", [events(delta(content="half")), b"", b": waiting\n\n", events("[DONE]")])
+@pytest.mark.parametrize(
+    "body",
+    [
+        events(delta(content="half")),
+        b"",
+        b": waiting\n\n",
+        events("[DONE]"),
+        events({"choices": []}, "[DONE]"),
+    ],
+)
 def test_a_reply_without_its_end_is_not_whole(body: bytes) -> None:
     reader = ReplyReader()
     reader.feed(body)
