@@ -18,12 +18,15 @@ COPY --from=build /opt/opsthread /opt/opsthread
 ENV PATH=/opt/opsthread/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     OPSTHREAD_DATA_DIR=/var/lib/opsthread \
-    OPSTHREAD_LOG_FORMAT=json
+    OPSTHREAD_LOG_FORMAT=json \
+    OPSTHREAD_HTTP_PORT=8080
 USER opsthread
 WORKDIR /var/lib/opsthread
 # Without DATABASE_URL the embedded Postgres keeps its data in this volume; it runs as this user.
 VOLUME /var/lib/opsthread
 # Tokens, keys and hosts.yml come in at run time (environment, mounted files); none is in the image.
 STOPSIGNAL SIGTERM
+EXPOSE 8080
+HEALTHCHECK --start-period=30s --timeout=5s CMD ["python", "-c", "import os, urllib.request as r; r.urlopen('http://127.0.0.1:' + os.environ['OPSTHREAD_HTTP_PORT'] + '/healthz', timeout=4)"]
 ENTRYPOINT ["opsthread"]
 CMD ["serve"]
