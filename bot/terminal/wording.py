@@ -82,7 +82,8 @@ def progress(event: CommandProgress) -> str:
 
 
 def begun(event: TurnStarted) -> str:
-    opening = "Went on after a restart" if event.resumed else "Looking into it"
+    """A turn is taken up again after an approval as well as after a restart: both are just going on."""
+    opening = "Going on" if event.resumed else "Looking into it"
     return f"{opening} · session {event.session.id} · at most {event.max_steps} steps"
 
 

@@ -168,6 +168,11 @@ def test_an_approval_holds_our_words_and_the_exact_text_only() -> None:
     )
 
 
+def test_a_turn_that_was_taken_up_again_says_that_it_goes_on() -> None:
+    (line,) = plain.lines(make.started(resumed=True), UTC)
+    assert line == "Going on · session 12 · at most 25 steps"
+
+
 def test_runs_of_spaces_in_an_approval_are_seen() -> None:
     lines = plain.lines(make.asked("rm -f 'a  b' "), UTC)
     assert lines[2] == "      rm -f 'a␠␠b'␠"
