@@ -12,7 +12,10 @@ from bot.demo.practice import output
 from bot.demo.practice.intents import change_of, literal_command, named_hosts, unknown_host, wants_to_continue
 from bot.demo.practice.reading import LONG, Host, read
 from bot.demo.practice.thinking import next_reply
-from bot.demo.practice.topics import Topic, programs_of, services_of, topics_of
+from bot.demo.practice.topics import PROGRAMS, Topic, needs_of, programs_of, service, services_of, topics_of
+from bot.policy.judge import judge
+from bot.policy.rules import load_rules
+from storage.records import Decision
 from tests.fakes.model import violations_of
 
 HOSTS = (Host("web-1", ("role=web", "env=prod")), Host("web-10", ("role=web",)), Host("db-1", ("env=prod",)))
@@ -35,6 +38,16 @@ HOSTS = (Host("web-1", ("role=web", "env=prod")), Host("web-10", ("role=web",)),
 )
 def test_topics_are_found_in_the_order_of_the_words(question: str, topics: tuple[Topic, ...]) -> None:
     assert topics_of(question) == topics
+
+
+def test_every_command_it_chooses_by_itself_is_one_the_gate_allows() -> None:
+    every = needs_of(tuple(Topic), " ".join(PROGRAMS)) + needs_of(tuple(Topic), "") + (service("nginx"),)
+    commands = {command for need in every for command in need.commands}
+    rules = load_rules()
+    assert len(commands) > 40
+    for command in sorted(commands):
+        verdict = judge(command, rules, host_name="demo", sudo_allowed=False, targets=())
+        assert verdict.decision is Decision.ALLOW, f"{command}: {verdict.reason}"
 
 
 def test_programs_and_services_are_read_from_the_question() -> None:

@@ -220,7 +220,6 @@ _VERSION = {
     "OpenSSL": r"OpenSSL (\d[\w.]*)",
     "Apache": r"Apache/(\d[\w.]*)",
     "Bash": r"version (\d[^\s(]*)",
-    "curl": r"^curl (\d[\w.]*)",
 }
 
 

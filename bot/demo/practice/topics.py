@@ -82,7 +82,6 @@ PROGRAMS: dict[str, tuple[str, tuple[str, ...]]] = {
     "OpenSSL": (r"openssl", ("openssl version",)),
     "Apache": (r"apache2?|httpd", ("apache2 -v", "httpd -v")),
     "Bash": (r"bash", ("bash --version",)),
-    "curl": (r"curl", ("curl --version",)),
 }
 _BY_DEFAULT = ("OS", "kernel", "Python", "OpenSSH")
 
