@@ -1,12 +1,315 @@
-"""Named checkers for programs whose words the table alone cannot judge."""
+"""Named checkers for programs whose words the table alone cannot judge: counts, lists of words, small languages.
+
+A WHOLE checker reads every word after the program's name and returns the words to run. An AFTER checker
+sees what is left once the table has read the options. Both raise NotProved with a reason for people.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
-from bot.policy.lexer import Word
-from bot.policy.spec import Given, NotProved, Scene
+from bot.policy import languages, network, sql
+from bot.policy.kinds import check_kind
+from bot.policy.lexer import Word, literal
+from bot.policy.match import check_args, read_options
+from bot.policy.paths import check_content, check_names
+from bot.policy.spec import Arg, Given, NotProved, Options, Scene
 
+LONGEST_SAMPLING_S = 120
+MOST_PINGS = 20
+
+_FIND_FLAGS = frozenset(
+    "-print -print0 -ls -prune -quit -xdev -mount -depth -d -daystart -empty -executable -readable -writable "
+    "-nouser -nogroup -true -false -not -a -and -o -or -noleaf -ignore_readdir_race ( ) !".split()
+)
+_FIND_VALUES = {
+    **dict.fromkeys(
+        "-name -iname -path -ipath -wholename -iwholename -regex -iregex -lname -ilname".split(), r".+"
+    ),
+    **dict.fromkeys(
+        "-mtime -atime -ctime -mmin -amin -cmin -links -inum -uid -gid -used".split(), r"[+-]?[0-9]{1,10}"
+    ),
+    **dict.fromkeys("-maxdepth -mindepth".split(), r"[0-9]{1,3}"),
+    **dict.fromkeys("-user -group".split(), r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}"),
+    **dict.fromkeys("-newer -anewer -cnewer -samefile".split(), r"/[A-Za-z0-9_./-]+"),
+    "-newermt": r"[A-Za-z0-9 :.,+-]{1,40}",
+    "-size": r"[+-]?[0-9]{1,12}[bcwkMG]?",
+    "-type": r"[bcdpflsD](?:,[bcdpflsD])*",
+    "-xtype": r"[bcdpfls]",
+    "-perm": r"[-/]?[0-7]{1,4}|[-/]?[ugoa]*[+=][rwxst]+",
+    "-fstype": r"[a-z0-9]{1,20}",
+    "-printf": r"[^\x00-\x1f]{1,200}",
+    "-regextype": r"[a-z-]{1,20}",
+}
+_FIND_VALUES_RE = {name: re.compile(shape) for name, shape in _FIND_VALUES.items()}
+_EXEC = re.compile(
+    r"ls(?: -[aAdhilnrsSt1FR]{1,12})?|stat|stat -c [%a-zA-Z :,]{1,40}|du(?: -[shkmabc]{1,6})?|wc(?: -[lcwm]{1,4})?"
+    r"|md5sum|sha256sum|file(?: -b)?"
+)
+_XARGS = frozenset({"ls", "stat", "basename", "dirname"})
+_PS_FORMATS = frozenset(
+    "%cpu %mem args bsdtime c cmd comm command cp cputime egid egroup etime etimes euid euser fname gid group lstart "
+    "lwp maj_flt majflt min_flt minflt ni nice nlwp nwchan pcpu pgid pgrp pid pmem ppid pri priority psr rgid rgroup rss "
+    "rssize rsz ruid ruser s sess sgi_p sid size spid stat start start_time stime state stime sz thcount tid time tname "
+    "tpgid tt tty ucmd ucomm uid uname unit user vsize vsz wchan cgroup cls rtprio sched slice oom oomadj".split()
+)
+_PS_BSD = re.compile(r"[aAfhHjlmnrSTuvwxX]{1,8}")
+_PS = Options(
+    flags=frozenset("-A -e -f -F -l -L -T -H -w -y -Z -a -d -j -M --forest --no-headers --no-heading --headers".split()),
+    values={
+        "-o": "names", "-p": "numbers", "-C": "names", "-u": "user", "-U": "user", "--sort": "names",
+        "--ppid": "numbers", "--pid": "numbers", "--user": "user", "-O": "names",
+    },
+)  # fmt: skip
+_IP = {
+    "address addr a": r"(?:show|list|ls)?(?: ?(?:dev )?NAME)?(?: (?:up|primary|permanent|dynamic|scope (?:global|link|host)))*",
+    "link l": r"(?:show|list|ls)?(?: ?(?:dev )?NAME)?(?: (?:up|type [a-z]+|master NAME))*",
+    "route r ro": r"(?:get ADDR(?: from ADDR)?(?: (?:oif|iif) NAME)?|(?:(?:show|list|ls) ?)?(?:(?:table|dev|proto|scope|via) NAMEADDR ?|default ?|(?:exact |match |root )?ADDR ?)*)",
+    "neigh neighbour neighbor n": r"(?:show|list|ls)?(?: ?dev NAME)?",
+    "rule ru": r"(?:show|list|ls)?",
+    "maddress maddr": r"(?:show|list|ls)?(?: ?dev NAME)?",
+    "tunnel": r"(?:show|list|ls)?",
+    "netns": r"(?:list|ls)?",
+    "xfrm": r"(?:state|policy) (?:count|list)",
+    "netconf": r"(?:show)?",
+}
+_IP_FORMS = {
+    name: re.compile(
+        form.replace("NAMEADDR", r"[A-Za-z0-9_.:/-]{1,60}")
+        .replace("NAME", r"(?!add|del|set|flush|change|replace|append|prepend|delete|save|restore|get)[A-Za-z0-9][A-Za-z0-9_.@-]{0,30}")
+        .replace("ADDR", r"[0-9A-Fa-f]{1,4}[0-9A-Fa-f.:]{1,41}(?:/[0-9]{1,3})?")
+        + r" ?"
+    )
+    for names, form in _IP.items()
+    for name in names.split()
+}  # fmt: skip
+_IP_OPTIONS = frozenset(
+    "-4 -6 -s -d -o -j -p -c -br -brief -stats -statistics -details -oneline -json -pretty -color=never -h -human -V -s -ts".split()
+)
+
+
+def find(words: tuple[Word, ...], scene: Scene) -> tuple[Word, ...]:
+    """Predicates from a list; `-exec` only programs that show names, sizes and digests."""
+    at = 0
+    while at < len(words) and words[at].text in ("-L", "-P", "-H"):
+        at += 1
+    while at < len(words) and words[at].text[:1] not in ("-", "(", "!"):
+        check_names(words[at], scene)
+        at += 1
+    while at < len(words):
+        text = words[at].text
+        if words[at].glob:
+            raise NotProved(f"find: {text} is a glob among the predicates; quote it")
+        if text in _FIND_FLAGS:
+            at += 1
+        elif text in _FIND_VALUES_RE:
+            value = words[at + 1] if at + 1 < len(words) else None
+            if value is None or value.glob or not _FIND_VALUES_RE[text].fullmatch(value.text):
+                raise NotProved(f"find {text}: the value is not plain; quote it")
+            at += 2
+        elif text == "-exec":
+            at = _find_exec(words, at + 1)
+        else:
+            raise NotProved(f"find {text} is not known to only read; list first, then ask for the change")
+    return words
+
+
+def _find_exec(words: tuple[Word, ...], at: int) -> int:
+    end = at
+    while end < len(words) and words[end].text not in (";", "+"):
+        end += 1
+    texts = [word.text for word in words[at:end]]
+    if end == len(words) or any(w.glob for w in words[at:end]) or texts[-1:] != ["{}"]:
+        raise NotProved("find -exec must end with {} and ; or +")
+    if not _EXEC.fullmatch(" ".join(texts[:-1])):
+        raise NotProved("find -exec runs only ls, stat, du, wc, md5sum, sha256sum or file without asking")
+    return end + 1
+
+
+def xargs(words: tuple[Word, ...], scene: Scene) -> tuple[Word, ...]:
+    """Only in front of programs that are harmless whatever words they get."""
+    at = 0
+    while at < len(words) and words[at].text.startswith("-"):
+        if words[at].text in ("-n", "-L", "-P") and at + 1 < len(words):
+            check_kind("small", words[at + 1], scene)
+            at += 2
+        elif re.fullmatch(r"-(?:0|r|0r|r0|n[0-9]{1,3}|-null|-no-run-if-empty)|-d\\n", words[at].text):
+            at += 1
+        else:
+            raise NotProved(f"xargs {words[at].text} is not known to be harmless")
+    if at == len(words) or words[at].text not in _XARGS:
+        raise NotProved("xargs gives its command any words; it runs only ls or stat without asking")
+    for word in words[at + 1 :]:
+        if word.glob or not re.fullmatch(r"-[A-Za-z1]{1,12}|--[a-z-]{1,20}", word.text):
+            raise NotProved(f"xargs {words[at].text}: {word.text} is not a plain option")
+    return words
+
+
+def ps(words: tuple[Word, ...], scene: Scene) -> tuple[Word, ...]:
+    """No environment (BSD `e`), and only columns that do not show it."""
+    dashed = tuple(w for w in words if not _PS_BSD.fullmatch(w.text) or w.glob)
+    if len(words) == 1 and words[0].text in ("-aux", "-auxww", "-auxf", "-auxwww"):
+        return words
+    given = read_options(dashed, _PS, scene)
+    bare = [w.text for w in given.words]
+    for text in bare:
+        if not re.fullmatch(r"[0-9]{1,9}", text):
+            raise NotProved(f"ps {text} may show the environment of processes, with secrets in it")
+    for name, value in given.options:
+        if name in ("-o", "-O", "--sort") and value:
+            for column in value.text.split(","):
+                key = column.strip("+-").split("=")[0].split(":")[0]
+                if key not in _PS_FORMATS:
+                    raise NotProved(f"ps: the column {key} is not known to be harmless")
+        if (
+            name in ("-u", "-U", "--user")
+            and value
+            and re.fullmatch(r"[aAcefghHjlmnrsSTuvVwxXZ]+", value.text)
+        ):
+            # A user that does not exist makes ps read every word anew as BSD letters, `e` among them.
+            raise NotProved(f"ps {name} {value.text}: use ps -ef | grep {value.text}")
+    return words
+
+
+def ip(words: tuple[Word, ...], scene: Scene) -> tuple[Word, ...]:
+    """Only show, list and route get."""
+    at = 0
+    while at < len(words) and words[at].text.startswith("-"):
+        if words[at].text not in _IP_OPTIONS:
+            raise NotProved(f"ip {words[at].text} is not known to only read")
+        at += 1
+    if any(w.glob for w in words):
+        raise NotProved("ip: a glob")
+    if at == len(words):
+        return words
+    form = _IP_FORMS.get(words[at].text)
+    if form is None or not form.fullmatch(" ".join(w.text for w in words[at + 1 :])):
+        raise NotProved(
+            "ip is known to only read as: ip addr|link|route|neigh|rule show, ip route get ADDRESS"
+        )
+    return words
+
+
+def sampling(given: Given, scene: Scene) -> None:
+    """INTERVAL and COUNT: with an interval there must be a count, and the whole must end in time."""
+    numbers = [int(w.text) for w in given.words if w.text.isdigit()]
+    if len(numbers) == 1 and not scene.bounded:
+        raise NotProved("an interval without a count does not end; add a count, such as 1 5")
+    if len(numbers) == 2 and numbers[0] * numbers[1] > LONGEST_SAMPLING_S:
+        raise NotProved(f"would sample for more than {LONGEST_SAMPLING_S} seconds; use a smaller count")
+
+
+def follow(given: Given, scene: Scene) -> None:
+    """`-f` does not end by itself."""
+    if given.has("-f", "-F", "--follow") and not scene.bounded:
+        raise NotProved("following is unbounded; try: timeout 10 … -f … (up to 60 seconds)")
+
+
+def top(given: Given, scene: Scene) -> None:
+    """Few rounds only."""
+    rounds = int(given.value("-n") or "1")
+    delay = float(given.value("-d") or "3")
+    if not 0 < rounds * delay <= LONGEST_SAMPLING_S:
+        raise NotProved("top for too long; use a smaller -n")
+
+
+def ping(given: Given, scene: Scene) -> None:
+    """A count of at most 20."""
+    count = given.value("-c")
+    if not count or not 0 < int(count) <= MOST_PINGS:
+        raise NotProved(f"ping needs -c with at most {MOST_PINGS}")
+
+
+def grep(given: Given, scene: Scene) -> tuple[str, ...]:
+    """The first word is the pattern unless `-e` gave it; the others are files. `-r` passes over secrets."""
+    words = given.words
+    if not given.has("-e", "--regexp"):
+        if not words:
+            raise NotProved("grep lacks a pattern")
+        if words[0].glob:
+            raise NotProved("grep: the pattern is a glob; quote it")
+        check_kind("pattern", words[0], scene)
+        words = words[1:]
+    if given.has("-r", "--recursive"):
+        if not words:
+            raise NotProved("grep -r without a folder reads whatever folder it stands in; name the files")
+        for word in words:
+            if word.glob or not re.fullmatch(r"/var/log(?:/[A-Za-z0-9_-][A-Za-z0-9_.-]*)*/?", word.text):
+                raise NotProved("grep -r is known to be harmless only below /var/log")
+            if word.text.rstrip("/") != "/var/log":
+                check_content(Word(word.parts, word.text.rstrip("/")), scene)
+        return tuple(f"--exclude={name}" for name in scene.rules.excluded)
+    for word in words:
+        check_kind("file", word, scene)
+    return ()
+
+
+def uniq(given: Given, scene: Scene) -> None:
+    """A second word would be written to."""
+    if len(given.words) > 1:
+        raise NotProved("uniq would write to its second file")
+
+
+def echo(words: tuple[Word, ...], scene: Scene) -> tuple[Word, ...]:
+    """Any words; globs show names only."""
+    for word in words:
+        if word.glob:
+            check_names(word, scene)
+    return words
+
+
+def printf(words: tuple[Word, ...], scene: Scene) -> tuple[Word, ...]:
+    """`printf -v` sets a variable in some shells; a wide field can fill the memory."""
+    if (
+        not words
+        or words[0].text.startswith("-")
+        or words[0].glob
+        or re.search(r"%[^a-zA-Z%]*[0-9]{4}|%[^a-zA-Z%]*\*", words[0].text)
+    ):
+        raise NotProved("printf with an option, a very wide field or a * width")
+    return echo(words, scene)
+
+
+def date(given: Given, scene: Scene) -> None:
+    """A bare number sets the clock."""
+    if len(given.words) > 1:
+        raise NotProved("date with more than a format may set the clock")
+
+
+def seq(given: Given, scene: Scene) -> None:
+    """A bounded list of numbers."""
+    if any(abs(int(w.text)) > 100_000 for w in given.words):
+        raise NotProved("seq over more than 100000 may not end soon")
+
+
+def iptables(given: Given, scene: Scene) -> tuple[str, ...]:
+    """A list without `-n` asks the network for the names of addresses."""
+    return ("-n",) if given.has("-L") and not given.has("-n") else ()
+
+
+def service(given: Given, scene: Scene) -> None:
+    """`--status-all` alone, or NAME status."""
+    if len(given.words) != (0 if given.has("--status-all") else 2):
+        raise NotProved("service is known to only read as: service NAME status, service --status-all")
+
+
+def docker_inspect(given: Given, scene: Scene) -> None:
+    """Without a template it prints the container's environment."""
+    if given.value("-f", "--format") in (None, "json", "table"):
+        raise NotProved(
+            "WARNING: docker inspect shows the container's environment, in which secrets may stand; "
+            "try: docker inspect --format '{{json .State}}' NAME"
+        )
+
+
+def test(words: tuple[Word, ...], scene: Scene) -> tuple[Word, ...]:
+    """One question about one path."""
+    texts = [w.text for w in words]
+    if len(words) != 2 or any(w.glob for w in words) or not re.fullmatch(r"-[bcdefgGhkLOprsSuwx]", texts[0]):
+        raise NotProved("test is known only as: test -f PATH")
+    check_names(words[1], scene)
+    return words
 
 
 def _none(words: tuple[Word, ...], scene: Scene) -> tuple[Word, ...]:
@@ -14,5 +317,36 @@ def _none(words: tuple[Word, ...], scene: Scene) -> tuple[Word, ...]:
     raise NotProved("not known to only read")
 
 
-WHOLE: dict[str, Callable[[tuple[Word, ...], Scene], tuple[Word, ...]]] = {"none": _none}
-AFTER: dict[str, Callable[[Given, Scene], None]] = {}
+WHOLE: dict[str, Callable[[tuple[Word, ...], Scene], tuple[Word, ...]]] = {
+    "none": _none,
+    "find": find,
+    "xargs": xargs,
+    "ps": ps,
+    "ip": ip,
+    "echo": echo,
+    "printf": printf,
+    "test": test,
+    "awk": languages.awk,
+    "sed": languages.sed,
+    "jq": languages.jq,
+    "curl": network.curl,
+    "redis": network.redis,
+    "dig": network.dig,
+}
+AFTER: dict[str, Callable[[Given, Scene], tuple[str, ...] | None]] = {
+    "sampling": sampling,
+    "follow": follow,
+    "top": top,
+    "ping": ping,
+    "grep": grep,
+    "uniq": uniq,
+    "date": date,
+    "seq": seq,
+    "iptables": iptables,
+    "service": service,
+    "docker_inspect": docker_inspect,
+    "psql": sql.psql,
+    "mysql": sql.mysql,
+    "influx": sql.influx,
+    "kubectl": network.kubectl,
+}

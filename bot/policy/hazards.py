@@ -16,9 +16,13 @@ _INVISIBLE = re.compile(
     "\ud800-\udfff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 # Compatibility twins of ASCII: NFKC turns these into ASCII letters, digits or shell punctuation.
-_TWINS = re.compile("[\uff02-\uff07\uff0a\uff0b\uff0d-\uff19\uff1c-\uff1e\uff20-\uff5e\u2100-\u214f\u2024\u2044\u2215\u2216\u2223\u2236\u223c\u2474-\u24ff\ufe4d-\ufe6f\U0001d400-\U0001d7ff]")
+_TWINS = re.compile(
+    "[\uff02-\uff07\uff0a\uff0b\uff0d-\uff19\uff1c-\uff1e\uff20-\uff5e\u2100-\u214f\u2024\u2044\u2215\u2216\u2223\u2236\u223c\u2474-\u24ff\ufe4d-\ufe6f\U0001d400-\U0001d7ff]"
+)
 # Dashes, quotes and bars of print: fine in the midst of a quoted text, a trap where shell words are.
-_PRINT = re.compile("[\u2010-\u201f\u2032-\u2037\u2039\u203a\u2212\u02b9-\u02df\u00b4\u00a6\u01c0\u05c0\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f\uff5f-\uff65]")
+_PRINT = re.compile(
+    "[\u2010-\u201f\u2032-\u2037\u2039\u203a\u2212\u02b9-\u02df\u00b4\u00a6\u01c0\u05c0\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f\uff5f-\uff65]"
+)
 _LETTERS = re.compile(r"[^\W\d_]+")
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 # Letters of Greek, Cyrillic and Armenian that look like ASCII ones.
@@ -45,7 +49,9 @@ def unshowable(text: str, longest: int) -> str | None:
     if found := _PRINT.search(outside):
         return _alike(found[0])
     for run in _LETTERS.findall(text):
-        mixed = any(c in _ALIKE for c in run) and (any(c < "\x7f" for c in run) or all(c in _ALIKE for c in run))
+        mixed = any(c in _ALIKE for c in run) and (
+            any(c < "\x7f" for c in run) or all(c in _ALIKE for c in run)
+        )
         if mixed and (bad := next(c for c in run if c in _ALIKE)):
             return _alike(bad)
     return None

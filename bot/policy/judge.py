@@ -5,11 +5,10 @@ A command runs by itself only if every stage is proved to only read by our table
 
 from __future__ import annotations
 
-from bot.policy.checks import WHOLE, AFTER
+from bot.policy.checks import AFTER, WHOLE
 from bot.policy.hazards import refused, unshowable
-from bot.policy.lexer import Line, Op, Stage, Unread, Word, lex, literal, render
+from bot.policy.lexer import Line, Stage, Unread, Word, lex, literal, render
 from bot.policy.match import check_args, walk
-from bot.policy.kinds import check_kind
 from bot.policy.spec import NotProved, Rules, Scene, Spec
 from storage.records import Decision, Verdict
 
@@ -89,7 +88,9 @@ def _prove_timeout(
 ) -> tuple[Word, ...]:
     limit = words[1].text.removesuffix("s") if len(words) > 2 else ""
     if scene.bounded or not (limit.isascii() and limit.isdigit() and 0 < int(limit[:9]) <= LONGEST_TIMEOUT):
-        raise NotProved(f"timeout is known only as: timeout SECONDS COMMAND, with at most {LONGEST_TIMEOUT} seconds")
+        raise NotProved(
+            f"timeout is known only as: timeout SECONDS COMMAND, with at most {LONGEST_TIMEOUT} seconds"
+        )
     bounded = Scene(scene.rules, scene.targets, bounded=True)
     inner = _prove(words[2:], bounded, host_name=host_name, sudo_allowed=sudo_allowed)
     return (*words[:2], *inner)
@@ -103,21 +104,27 @@ def _prove_one(words: tuple[Word, ...], scene: Scene) -> tuple[Word, ...]:
         raise NotProved(f"{words[0].text} is not in the table of commands that only read")
     if scene.sudo and not spec.sudo:
         raise NotProved(f"{spec.name} is not in the table for sudo")
-    rest = words[1:]
+    try:
+        return _with_added(words, spec, scene)
+    except NotProved as doubt:
+        raise NotProved(f"{doubt}; {spec.hint}" if spec.hint else str(doubt)) from None
+
+
+def _with_added(words: tuple[Word, ...], spec: Spec, scene: Scene) -> tuple[Word, ...]:
+    command, rest = words[0], words[1:]
+    if not rest and spec.bare:
+        raise NotProved(spec.bare)
     if spec.whole:
         if spec.ask:
             raise NotProved(spec.ask)
-        return (words[0], *map(literal, spec.add), *WHOLE[spec.whole](rest, scene), *map(literal, spec.add_last))
-    if not rest and spec.bare:
-        raise NotProved(spec.bare)
+        return (command, *WHOLE[spec.whole](rest, scene))
     found, given = walk(rest, spec, scene)
     check_args(given.words, found.args, scene)
-    if found.check:
-        AFTER[found.check](given, scene)
-    present = {w.text for w in rest}
-    add = [literal(a) for a in found.add if a not in present]
-    last = [literal(a) for a in found.add_last if a not in present]
-    return (words[0], *add, *rest, *last)
+    more = (AFTER[found.check](given, scene) or ()) if found.check else ()
+    present = {word.text for word in rest}
+    first = (literal(a) for a in (*found.add, *more) if a not in present)
+    last = (literal(a) for a in found.add_last if a not in present)
+    return (command, *first, *rest, *last)
 
 
 def _base(name: str) -> str:

@@ -34,6 +34,23 @@ _SHAPES: dict[str, tuple[str, str]] = {
     "keys": (r"[+-]?[0-9]{1,4}[A-Za-z0-9.,]{0,20}", "a sort key such as 2,2nr"),
     "ranges": (r"[0-9,-]{1,60}", "ranges such as 1,3-5"),
     "ip": (r"[0-9A-Fa-f.:]{2,45}(?:/[0-9]{1,3})?", "an address"),
+    "lsof": (
+        r"\+[Ldf][0-9]?|\+D|[46]?(?:tcp|udp|TCP|UDP)?(?:@[0-9.]{7,15})?(?::[0-9a-z,-]{1,60})?|(?:TCP|UDP|tcp|udp):[\^A-Za-z0-9,_-]{1,60}"
+        r"|/[A-Za-z0-9_./@:-]{0,250}",
+        "a port, an address in numbers or a path",
+    ),
+    "ssfilter": (
+        r"(?:(?:state|exclude|established|syn-sent|syn-recv|fin-wait-1|fin-wait-2|time-wait|closed|close-wait|last-ack"
+        r"|listening|listen|closing|all|connected|synchronized|bucket|big|sport|dport|src|dst|and|or|not|eq|neq|ne|ge|gt|le|lt"
+        r"|\(|\)|==|=|!=|>=|>|<=|<|!|[0-9./*]+(?::[0-9*]{1,5})?|:[a-z0-9*]{1,15})(?: +|$)){1,30}",
+        "a filter of states, ports and addresses in numbers",
+    ),
+    "kubeout": (
+        r"wide|name|yaml|json|(?:jsonpath|custom-columns)=[A-Za-z0-9_.:,{}\[\]*@?()='\"/ \\-]{1,300}",
+        "one of wide, name, yaml, json, jsonpath=…",
+    ),
+    "jsonpath": (r"[A-Za-z0-9_.{}\[\]'/-]{1,120}", "a path such as .lastTimestamp"),
+    "kubename": (r"[a-z0-9][a-z0-9./-]{0,200}", "an object such as deployment/web"),
     "filter": (r"[A-Za-z0-9_.:=/!<>() ,*-]{1,100}", "a filter"),
     "template": (
         r"(?:\{\{(?:json )?\.(?:State|RestartCount|Name|Image|Created|Id|Names|Status|Ports|HostConfig\.RestartPolicy"
@@ -74,7 +91,9 @@ def known_kind(kind: str) -> bool:
 def check_host(word: Word, scene: Scene) -> None:
     """A name that will be asked of the network: loopback or among the inventory's targets."""
     if not reachable(word.text, scene.targets):
-        raise NotProved(f"{word.text} is not among the targets of hosts.yml; a name asked of the network may leak")
+        raise NotProved(
+            f"{word.text} is not among the targets of hosts.yml; a name asked of the network may leak"
+        )
 
 
 def reachable(host: str, targets: tuple[str, ...]) -> bool:

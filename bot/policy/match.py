@@ -80,6 +80,8 @@ def check_args(words: tuple[Word, ...], args: tuple[Arg, ...], scene: Scene) -> 
     for number, arg in enumerate(args):
         reserved = sum(a.least for a in args[number + 1 :])
         take = min(arg.most, max(len(left) - reserved, 0))
+        if not arg.least and arg.kind[0] == "{" and left and left[0].text not in arg.kind[1:-1].split("|"):
+            take = 0  # an optional word of a list that is not there
         if take < arg.least:
             raise NotProved(f"a {arg.kind} is missing")
         for word in left[:take]:

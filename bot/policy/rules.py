@@ -26,7 +26,7 @@ from storage.records import Decision
 __all__ = ["Rules", "load_rules"]
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_KEYS = frozenset("opts args sub require add add_last sudo check whole ask bare match not_match".split())
+_KEYS = frozenset("opts args sub require add add_last sudo check whole ask hint bare match not_match".split())
 _ARG = re.compile(r"(\{[^}]*\}|[a-z_]+)([?*+]|#(\d+))?")
 _EXTRA_KEYS = frozenset({"commands", "ask", "deny", "secrets"})
 _MANY = 200
@@ -68,6 +68,7 @@ def _packaged() -> Rules:
         roots=re.compile("|".join(base["roots"])),
         globs=re.compile("|".join(base["globs"])),
         names=tuple(base["names"]),
+        excluded=tuple(base["excluded"]),
         deny=_deny(base["deny"], "paths.yml"),
         digest=digest,
     )
@@ -94,7 +95,9 @@ def _with_extra(rules: Rules, extra: str) -> Rules:
                 raise SettingsError(f"{where}: {name} has rules already; list it under ask to tighten it")
     commands = dict(rules.commands) | _commands(entries, where)
     for name in data.get("ask") or []:
-        commands[str(name)] = Spec(str(name), ask=f"{name} always asks here (the operator's rules)", whole="none")
+        commands[str(name)] = Spec(
+            str(name), ask=f"{name} always asks here (the operator's rules)", whole="none"
+        )
     secrets = [rules.secrets.pattern, *(_pattern(p, where).pattern for p in data.get("secrets") or [])]
     new = Rules(
         commands=MappingProxyType(commands),
@@ -102,6 +105,7 @@ def _with_extra(rules: Rules, extra: str) -> Rules:
         roots=rules.roots,
         globs=rules.globs,
         names=rules.names,
+        excluded=rules.excluded,
         deny=rules.deny + _deny(data.get("deny") or {}, where),
         digest=hashlib.sha256(f"{rules.digest}\0{extra}".encode()).hexdigest(),
     )
@@ -171,6 +175,7 @@ def _spec(name: str, entry: Any, where: str, above: Options) -> Spec:
         check=str(entry.get("check", "")),
         whole=str(entry.get("whole", "")),
         ask=str(entry.get("ask", "")),
+        hint=str(entry.get("hint", "")),
         bare=str(entry.get("bare", "")),
     )
 
@@ -182,6 +187,8 @@ def _options(text: str, where: str, above: Options) -> Options:
     for item in text.split():
         if item == "-NUM":
             digits = True
+        elif found := re.fullmatch(r"=(-[A-Za-z0-9-]+):(.+)", item):
+            values[found[1]] = _kind(found[2], where)
         elif item.startswith("="):
             flags.add(item[1:])  # one exact word, such as `-version`
         elif found := re.fullmatch(r"(--?[A-Za-z0-9][A-Za-z0-9_-]*)\[=(.+)\]", item):
@@ -229,7 +236,9 @@ def _args(text: str, where: str) -> tuple[Arg, ...]:
 def _check_examples(entries: Mapping[str, Any], rules: Rules, where: str) -> None:
     for key, entry in entries.items():
         for wanted, example in _examples(entry):
-            verdict = judge(example, rules, host_name="example", sudo_allowed=True, targets=("*.example.com",))
+            verdict = judge(
+                example, rules, host_name="example", sudo_allowed=True, targets=("*.example.com",)
+            )
             if (verdict.decision is Decision.ALLOW) != wanted:
                 said = "should run by itself" if wanted else "should not run by itself"
                 raise SettingsError(f"{where}: {key}: `{example}` {said}, but: {verdict.reason}")

@@ -37,7 +37,9 @@ class Options:
 
     flags: frozenset[str] = frozenset()
     values: Mapping[str, str] = field(default_factory=_no_kinds)  # name -> kind; the value is required
-    optional: Mapping[str, str] = field(default_factory=_no_kinds)  # name -> kind; the value only glued on (`-x5`, `--x=5`)
+    optional: Mapping[str, str] = field(
+        default_factory=_no_kinds
+    )  # name -> kind; the value only glued on (`-x5`, `--x=5`)
     digits: bool = False  # `-50`
 
 
@@ -56,6 +58,7 @@ class Spec:
     check: str = ""  # a checker that sees the words after the options were read
     whole: str = ""  # a checker that reads all words itself
     ask: str = ""  # never allowed; the reason, and what would work
+    hint: str = ""  # what would work, added to every refusal of this program
     bare: str = ""  # why the program without any word asks
 
 
@@ -68,6 +71,7 @@ class Rules:
     roots: re.Pattern[str]  # a content path must match
     globs: re.Pattern[str]  # a content path with a glob must match
     names: tuple[str, ...]  # names of secrets as patterns, for meeting globs
+    excluded: tuple[str, ...]  # names that a recursive search passes over
     deny: tuple[tuple[re.Pattern[str], str], ...]
     digest: str
 

@@ -1,0 +1,148 @@
+"""Checkers for SQL clients: one SHOW, or one SELECT over named statistics views with known functions."""
+
+from __future__ import annotations
+
+import re
+
+from bot.policy.spec import Given, NotProved, Scene
+
+_TOKEN = re.compile(
+    r"\s+|'(?:[^'\\]|'')*'|[A-Za-z_][A-Za-z0-9_$]*(?:\.[A-Za-z_][A-Za-z0-9_$]*)*|\d+(?:\.\d+)?|::|<>|<=|>=|!=|\|\||[(),*=<>+/%;.-]"
+)
+_FUNCTIONS = frozenset(
+    "count sum min max avg now age round coalesce date_trunc extract abs greatest least length left right substr substring "
+    "lower upper concat nullif pg_size_pretty pg_database_size pg_relation_size pg_total_relation_size pg_table_size "
+    "pg_indexes_size pg_blocking_pids pg_is_in_recovery pg_last_wal_receive_lsn pg_last_wal_replay_lsn pg_current_wal_lsn "
+    "pg_last_xact_replay_timestamp pg_wal_lsn_diff pg_postmaster_start_time version current_database in and or not on "
+    "any filter where over by using values format_type interval timestampdiff format ifnull date_format unix_timestamp "
+    "clock_timestamp array_length to_char justify_interval select from as exists having cast inet_server_addr".split()
+)
+_PG_VIEWS = re.compile(
+    r"(?:pg_catalog\.)?(?:pg_stat_(?!get|reset|ssl_key)[a-z_]+|pg_statio_[a-z_]+|pg_locks|pg_database|pg_tables|pg_indexes|pg_views|"
+    r"pg_class|pg_namespace|pg_index|pg_settings|pg_replication_slots|pg_prepared_xacts|pg_extension|pg_tablespace|"
+    r"pg_stats)|information_schema\.(?:tables|columns|schemata)"
+)
+_MY_VIEWS = re.compile(
+    r"information_schema\.(?:processlist|innodb_trx|innodb_locks|innodb_lock_waits|innodb_metrics|tables|schemata|engines|plugins|statistics|"
+    r"columns|global_status|innodb_buffer_pool_stats)|performance_schema\.(?:global_status|threads|events_[a-z_]+|data_locks|"
+    r"data_lock_waits|metadata_locks|replication_[a-z_]+|table_io_[a-z_]+|memory_summary_[a-z_]+|file_summary_[a-z_]+)|"
+    r"sys\.(?!ps_|create|execute|diagnostics|table_exists)[a-z_$]+",
+    re.IGNORECASE,
+)
+_NEVER = frozenset(
+    "into insert update delete drop alter create grant revoke copy call do set reset execute prepare deallocate lock vacuum "
+    "analyze truncate listen notify load handler for share outfile dumpfile benchmark sleep pg_sleep lateral recursive "
+    "pg_shadow pg_authid pg_user_mapping rolpassword passwd authentication_string procedure union".split()
+)
+_PG_SHOW = re.compile(r"show +(?:all|[a-z_]+(?:\.[a-z_]+)?)", re.IGNORECASE)
+_PG_META = re.compile(r"\\(?:l|d|dt|di|dv|dn|du|dx|db|conninfo|encoding)[+]?")
+_LIKE = r"(?: +like +'[A-Za-z0-9_%.-]{1,64}'| +where +variable_name(?: *= *| +like +)'[A-Za-z0-9_%]{1,64}')?"
+_MY_SHOW = re.compile(
+    rf"show +(?:(?:(?:global|session) +)?(?:status|variables){_LIKE}|(?:full +)?processlist|engine +innodb +(?:status|mutex)"
+    rf"|engines|(?:slave|replica|master|binary log) +status|(?:slave|replica) +hosts|replicas|(?:binary|master) +logs"
+    rf"|databases{_LIKE}|schemas|open +tables|(?:full +)?tables(?: +from +[A-Za-z0-9_]+)?{_LIKE}"
+    rf"|table +status(?: +from +[A-Za-z0-9_]+)?{_LIKE}|(?:index|indexes|columns) +from +[A-Za-z0-9_.]+|plugins|warnings|errors"
+    rf"|count\(\*\) +(?:warnings|errors))",
+    re.IGNORECASE,
+)  # fmt: skip
+_INFLUX = re.compile(
+    r"show +(?:databases|measurements|series|stats|diagnostics|queries|shards|shard groups|subscriptions|users"
+    r"|retention policies(?: +on +\"?[A-Za-z0-9_]+\"?)?|continuous queries|(?:field|tag) keys(?: +from +\"?[A-Za-z0-9_]+\"?)?"
+    r"|(?:measurement|series) (?:exact )?cardinality)(?: +on +\"?[A-Za-z0-9_]+\"?)?(?: +limit +[0-9]{1,6})?;?",
+    re.IGNORECASE,
+)
+
+
+def psql(given: Given, scene: Scene) -> None:
+    """Every `-c` is one read; the renderer adds -X, so that no file of the account is run first."""
+    statements = [v.text for name, v in given.options if name in ("-c", "--command") and v]
+    if not statements and not given.has("-l", "--list", "--version"):
+        raise NotProved('psql without -c reads commands from elsewhere; use psql -c "SELECT …"')
+    for statement in statements:
+        if not (_PG_META.fullmatch(statement) or _PG_SHOW.fullmatch(_single(statement))):
+            _select(_single(statement), _PG_VIEWS)
+
+
+def mysql(given: Given, scene: Scene) -> None:
+    """Every `-e` is one read."""
+    statements = [v.text for name, v in given.options if name in ("-e", "--execute") and v]
+    if not statements and not given.has("--version"):
+        raise NotProved('mysql without -e reads commands from elsewhere; use mysql -e "SHOW …"')
+    for statement in statements:
+        plain = _single(statement.strip().removesuffix("\\G"))
+        if not _MY_SHOW.fullmatch(plain):
+            _select(plain, _MY_VIEWS)
+
+
+def influx(given: Given, scene: Scene) -> None:
+    """`-execute` takes one SHOW."""
+    statement = given.value("-execute")
+    if statement is None or not influx_query(statement):
+        raise NotProved('influx is known to only read as: influx -execute "SHOW …"')
+
+
+def influx_query(statement: str) -> bool:
+    """Whether a query is one SHOW."""
+    return bool(_INFLUX.fullmatch(statement.strip()))
+
+
+def _single(statement: str) -> str:
+    plain = statement.strip().rstrip(";").strip()
+    if ";" in plain or "\\" in plain:
+        raise NotProved("SQL: one statement, without ; and \\ inside")
+    return plain
+
+
+def _select(statement: str, views: re.Pattern[str]) -> None:
+    """A SELECT of known functions over named views. Raises NotProved, also for what it cannot read."""
+    tokens: list[str] = []
+    at = 0
+    while at < len(statement):
+        found = _TOKEN.match(statement, at)
+        if not found:
+            raise NotProved(f"SQL: {statement[at]} is not read")
+        if not found[0].isspace():
+            tokens.append(found[0] if found[0][0] == "'" else found[0].lower())
+        at = found.end()
+    if not tokens or tokens[0] != "select" or "--" in statement or "/*" in statement:
+        raise NotProved("SQL: only one SHOW or SELECT runs without asking")
+    sources = 0
+    expect, depth_from = False, False  # a source must come next; a comma here names a further source
+    outer: list[bool] = []
+    for number, token in enumerate(tokens):
+        if token in _NEVER or token.rpartition(".")[2] in _NEVER:
+            raise NotProved(f"SQL: {token} is not known to only read")
+        if (
+            token == "("
+            and number
+            and tokens[number - 1][0].isalpha()
+            and tokens[number - 1] not in _FUNCTIONS
+        ):
+            raise NotProved(f"SQL: the function {tokens[number - 1]} is not known to only read")
+        if token == "(" and number and tokens[number - 1][0] == "_":
+            raise NotProved("SQL: a function is not known to only read")
+        if token == ")":
+            depth_from = outer.pop() if outer else False
+        elif token == "(" and not expect:
+            outer.append(depth_from)
+            depth_from = False
+        if expect:
+            if not views.fullmatch(token):
+                raise NotProved(f"SQL: {token} is not a statistics view; its data may be anybody's")
+            expect, sources = False, sources + 1
+            depth_from = True
+        elif token == "from" and not _in_extract(tokens, number):
+            expect = True
+        elif token == "join" or (token == "," and depth_from):
+            expect = True
+        elif token in ("where", "group", "order", "limit", "having"):
+            depth_from = False
+    if expect:
+        raise NotProved("SQL: FROM without a view")
+    if not sources and not any(t in _FUNCTIONS for t in tokens[1:]) and len(tokens) > 2:
+        raise NotProved("SQL: a SELECT over no known view")
+
+
+def _in_extract(tokens: list[str], number: int) -> bool:
+    """The FROM in `extract(epoch from x)` and `substring(x from 1)`."""
+    return number >= 3 and tokens[number - 2] == "(" and tokens[number - 3] in ("extract", "substring")
