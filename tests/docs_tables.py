@@ -27,6 +27,10 @@ def settings_table() -> str:
     return "\n".join(rows)
 
 
+def command_paths() -> set[str]:
+    return {path for path, _ in _commands()}
+
+
 def commands_table() -> str:
     rows = ["| command | what it does |", "|---|---|"]
     rows += [f"| `{_usage(path, command)}` | {_says(command)} |" for path, command in _commands()]
