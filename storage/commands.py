@@ -143,6 +143,16 @@ async def of_turn(db: Db, turn_id: int) -> list[Command]:
     return [_command(row) for row in rows]
 
 
+async def get(db: Db, command_id: int) -> Command:
+    """One command. Raises NotFound."""
+    row = (
+        await db.execute(text(f"SELECT {_COLUMNS} FROM command WHERE id = :id"), {"id": command_id})
+    ).one_or_none()
+    if row is None:
+        raise NotFound(f"there is no command {command_id}")
+    return _command(row)
+
+
 async def output(db: Db, command_id: int) -> Output:
     """What a command printed. Raises NotFound."""
     row = (

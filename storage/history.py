@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import text
 
+from storage.errors import NotFound
 from storage.records import Message, Role, ToolCall
 from storage.store import Db
 
@@ -74,6 +75,16 @@ def _cut(walked: Sequence[Message], limit: int) -> Sequence[Message]:
 async def messages(db: Db, session_id: int, *, all_branches: bool = False) -> list[Message]:
     """All messages of the active branch from its root, or of every branch, in the order of seq."""
     return [message_of(row) for row in await rows_of(db, session_id, all_branches=all_branches)]
+
+
+async def message(db: Db, message_id: int) -> Message:
+    """One message by its id. Raises NotFound."""
+    row = (
+        await db.execute(text(f"SELECT {COLUMNS} FROM chat_message WHERE id = :id"), {"id": message_id})
+    ).first()
+    if row is None:
+        raise NotFound(f"there is no message {message_id}")
+    return message_of(row)
 
 
 async def rows_of(db: Db, session_id: int, *, all_branches: bool) -> Sequence[Any]:

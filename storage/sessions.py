@@ -15,7 +15,7 @@ from typing import Any
 from sqlalchemy import text
 
 from storage.errors import Conflict, LeaseLost, NotFound
-from storage.history import OURS, history, messages
+from storage.history import OURS, history, message, messages
 from storage.records import Message, Origin, Role, Session, ToolCall
 from storage.storable import storable
 from storage.store import Db
@@ -32,6 +32,7 @@ __all__ = [
     "insert",
     "list_",
     "lock",
+    "message",
     "messages",
     "open_session",
     "own_key",

@@ -11,7 +11,7 @@ from typing import NoReturn
 import typer
 
 from bot import __version__
-from bot.cli import approvals, hosts, init, serve, talk
+from bot.cli import approvals, db, hosts, init, serve, sessions, talk
 from bot.errors import OpsthreadError, UsageError
 from storage.errors import StorageError
 
@@ -40,7 +40,7 @@ def _root(
     """Nothing to do before a command."""
 
 
-for group in (talk, serve, approvals, hosts, init):
+for group in (talk, serve, approvals, hosts, sessions, db, init):
     group.register(app)
 
 

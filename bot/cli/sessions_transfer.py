@@ -1,0 +1,99 @@
+"""`sessions export` and `sessions import`: JSON lines, or the post-mortem as Markdown."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from bot import app as root
+from bot.cli import post_mortem, printing
+from bot.cli.database import with_store
+from bot.errors import UsageError
+from storage import approvals, commands, milestones, sessions, transfer
+from storage.errors import NotFound
+from storage.store import Store
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to `sessions`."""
+    app.command("export")(export)
+    app.command("import")(import_)
+
+
+def export(
+    session_id: int = typer.Argument(help="number of the session"),
+    markdown: bool = typer.Option(False, "--markdown", help="the post-mortem instead of JSON lines"),
+    user: str = typer.Option("", "--user", help="only if it is this person's"),
+) -> None:
+    """Print a session: JSON lines that `sessions import` reads, or a post-mortem."""
+
+    async def read(store: Store) -> tuple[list[dict[str, Any]], str]:
+        async with store.begin() as db:
+            session = await sessions.get(db, session_id)
+            if user and session.owner != user:
+                raise NotFound(
+                    f"{user} has no session {session_id}; see `opsthread sessions list --user {user}`"
+                )
+            if not markdown:
+                return await transfer.export(db, session_id), ""
+            report = post_mortem.render(
+                session,
+                messages=await sessions.messages(db, session_id),
+                milestones=await milestones.of_session(db, session_id, limit=1000),
+                commands=await commands.of_session(db, session_id),
+                approvals=await approvals.of_session(db, session_id),
+            )
+            return [], report
+
+    lines, report = with_store(read)
+    if markdown:
+        printing.raw(sys.stdout, report)
+    else:
+        printing.json_lines(lines)
+
+
+def import_(
+    file: str = typer.Argument(help="JSON lines; - reads stdin"),
+    user: str = typer.Option("local", "--user", help="whose sessions they become"),
+    as_json: bool = typer.Option(False, "--json", help="one JSON object a session"),
+) -> None:
+    """Read sessions in; the same keys again add only what is new. One faulty line: nothing is imported."""
+    lines = transfer.parse(_read(file).split("\n"))
+
+    async def work(store: Store) -> list[transfer.Imported]:
+        return await transfer.import_(store, lines, team=root.LOCAL_TEAM, owner=user)
+
+    done = with_store(work)
+    if as_json:
+        printing.json_lines(
+            {
+                "session": one.session_id,
+                "key": one.key,
+                "added": one.added,
+                "skipped": one.skipped,
+                "different": list(one.different),
+            }
+            for one in done
+        )
+        return
+    added, skipped = sum(one.added for one in done), sum(one.skipped for one in done)
+    print(f"{len(done)} sessions of {user}: {added} messages added, {skipped} were there already")
+    for one in done:
+        if one.different:
+            print(
+                f"session {one.session_id} ({one.key}): kept as they were although the file differs:"
+                f" seq {', '.join(map(str, one.different))}",
+                file=sys.stderr,
+            )
+
+
+def _read(name: str) -> str:
+    try:
+        return (sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()).decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(
+            f"{name} cannot be read ({error}); it is UTF-8 text, one JSON object a line"
+        ) from None
