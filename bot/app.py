@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 from pydantic import SecretStr
 
@@ -26,6 +27,7 @@ from bot.policy.rules import Rules, load_rules
 from bot.schedule import Ticks
 from bot.settings import Settings
 from bot.slack.front import SlackConfig, SlackFront
+from bot.slack.screen import posts_only
 from bot.ssh.inventory import Inventory, LiveInventory
 from bot.ssh.remote import Remote
 from bot.tools.authority import Authority
@@ -42,7 +44,7 @@ from storage import turns
 from storage.embedded import EmbeddedPostgres
 from storage.errors import StorageError
 from storage.migrate import upgrade
-from storage.records import Claim, Front, Session, Turn
+from storage.records import Claim, Front, Origin, Session, Turn
 from storage.store import Store
 
 LOCAL_TEAM = "local"  # team of sessions that no Slack workspace owns
@@ -190,6 +192,13 @@ async def slack(settings: Settings) -> AsyncGenerator[Served]:
         )
         await front.start(app.desk, app.approvals)
         yield Served(app, front)
+
+
+def mirror(settings: Settings, session: Session, turn: Turn) -> Screen | None:
+    """For a terminal's turn on a Slack session: the screen whose posts reach its thread; else None."""
+    if session.origin is not Origin.SLACK:
+        return None
+    return posts_only(session, turn, zone=ZoneInfo(settings.timezone))
 
 
 def _current(live: LiveInventory) -> Callable[[str], Inventory]:

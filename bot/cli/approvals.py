@@ -15,7 +15,7 @@ from bot.terminal.conversation import Conversation
 from bot.terminal.screen import TerminalScreen, make_console
 from storage import approvals as store_approvals
 from storage import turns
-from storage.records import Approval, Front, TurnState
+from storage.records import Approval, Front, Session, Turn, TurnState
 
 approvals_app = typer.Typer(help="Approvals that wait for an answer.", no_args_is_help=True)
 
@@ -75,7 +75,11 @@ async def _decide(approval_id: int, *, approve: bool) -> int:
     values = settings.load()
     log.configure(values.log_format, "error" if values.log_level == "info" else values.log_level)
     console = make_console(sys.stdout)
-    async with root.terminal(values, screen=lambda _s, _t: TerminalScreen(console)) as app:
+
+    def screen(session: Session, turn: Turn) -> TerminalScreen:
+        return TerminalScreen(console, mirror=root.mirror(values, session, turn))
+
+    async with root.terminal(values, screen=screen) as app:
         conversation = Conversation(
             store=app.store,
             desk=app.desk,

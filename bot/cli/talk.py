@@ -22,6 +22,7 @@ from bot.terminal.json_lines import JsonScreen
 from bot.terminal.prompt import Choice, Interrupts, Lines, ask_approval
 from bot.terminal.prompt import chat as chat_lines
 from bot.terminal.screen import TerminalScreen, make_console
+from bot.terminal.wording import session_hint
 from bot.turns.desk import LONGEST_MESSAGE
 from storage.records import Session, Turn, TurnState
 
@@ -92,7 +93,7 @@ async def _demo(question: str) -> int:
 
 
 async def _chat(session: int | None, user: str) -> int:
-    async with _open(user=user) as terminal:
+    async with _open(user=user, hint=False) as terminal:
         if session is not None:
             await terminal.conversation.go_on_with(session)
         _greet(terminal)
@@ -143,22 +144,28 @@ async def _talk(terminal: _Terminal) -> int:
             turn=turn,
             stop=terminal.conversation.stop,
         )
+    if terminal.conversation.session is not None:
+        terminal.console.print(session_hint(terminal.conversation.session.id), soft_wrap=True, markup=False)
     return 0
 
 
 @asynccontextmanager
-async def _open(*, user: str, demo: bool = False, as_json: bool = False) -> AsyncGenerator[_Terminal]:
-    """Everything a terminal needs, built and taken down."""
+async def _open(
+    *, user: str, demo: bool = False, as_json: bool = False, hint: bool = True
+) -> AsyncGenerator[_Terminal]:
+    """Everything a terminal needs, built and taken down. hint: say after each answer how to go on."""
     values = settings.load()
     log.configure(values.log_format, "error" if values.log_level == "info" else values.log_level)
     console = make_console(sys.stdout)
     zone = ZoneInfo(values.timezone)
     held: list[Conversation] = []
 
-    def screen(_session: Session, _turn: Turn) -> Screen:
+    def screen(session: Session, turn: Turn) -> Screen:
+        mirror = root.mirror(values, session, turn)
         if as_json:
-            return JsonScreen(sys.stdout)
-        return TerminalScreen(console, zone=zone, on_approval=held[0].approval_asked)
+            return JsonScreen(sys.stdout, mirror=mirror)
+        told = held[0].approval_asked
+        return TerminalScreen(console, zone=zone, on_approval=told, hint=hint, mirror=mirror)
 
     if not as_json:
         print("opsthread: starting", file=sys.stderr)

@@ -313,3 +313,18 @@ def _tail(exit_status: int | None, note: str, seconds: float, *, bytes_: int, ap
     if approved:
         parts.append("approved")
     return " · ".join(parts)
+
+
+def posts_only(session: Session, turn: Turn, *, zone: tzinfo) -> SlackScreen:
+    """A thread's screen without a live view: a terminal's turn is posted to it, `serve` delivers."""
+
+    async def queue(_post: NewPost) -> None:
+        return None
+
+    async def edit(_key: str, _message: Message) -> bool:
+        return False
+
+    async def recall() -> list[Command]:
+        return []
+
+    return SlackScreen(session=session, turn=turn, zone=zone, queue=queue, edit=edit, recall=recall)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bot import log
 from bot.errors import Refused
@@ -47,6 +47,7 @@ class _Work:
     task: asyncio.Task[TurnState] | None = None
     stop_by: str | None = None
     lost: bool = False
+    nudge: asyncio.Event = field(default_factory=asyncio.Event)  # look at the row now, not at the next beat
 
 
 class Desk:
@@ -261,7 +262,9 @@ class Desk:
         """Keep the lease, and hear of stops whose notification got lost."""
         claim = work.claim
         while True:
-            await asyncio.sleep(self._parts.lease_s / 3)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(work.nudge.wait(), self._parts.lease_s / 3)
+            work.nudge.clear()
             try:
                 async with self._store.begin() as db:
                     stop_by = await turns.beat(
@@ -286,7 +289,7 @@ class Desk:
     def _stop_heard(self, payload: str) -> None:
         work = self._work.get(int(payload)) if payload.isdigit() else None
         if work is not None:
-            self._cancel(work, "somebody")
+            work.nudge.set()
 
     def _cancel(self, work: _Work, by: str) -> None:
         if work.stop_by is None:

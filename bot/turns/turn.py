@@ -25,10 +25,12 @@ from storage.records import (
     Claim,
     Command,
     CommandState,
+    Front,
     Message,
     Milestone,
     MilestoneKind,
     MilestoneSource,
+    Origin,
     Role,
     ThreadLine,
     ToolCall,
@@ -83,6 +85,9 @@ async def run_turn(claim: Claim, parts: TurnParts) -> TurnState:
     if not opened:
         await _close_calls_of_others(loop, known.approvals)
         await loop.add(Message(role=Role.USER, text=turn.text, author=turn.person_name or turn.person))
+        if turn.front is Front.TERMINAL and claim.session.origin is Origin.SLACK:
+            who = turn.person_name or turn.person
+            await journal.note(f"asked:{turn.id}", f"{who} asks from a terminal: {turn.text}")
     if turn.stop_by:
         return await _stopped(loop, turn.stop_by)
     try:
