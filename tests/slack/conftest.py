@@ -91,10 +91,10 @@ async def start(store: Store, slack: FakeSlack) -> AsyncIterator[Start]:
         raise AssertionError("no turn is worked on here")
 
     async def begin(
-        *, inventory: Inventory = INVENTORY, connected: bool = True, before: int | None = None
+        *, inventory: Inventory = INVENTORY, before: int | None = None, config: SlackConfig | None = None
     ) -> Running:
         count = len(slack.sockets.open) if before is None else before
-        config = SlackConfig(slack.bot_token, slack.app_token, slack.api_url, "/ops", "UTC")
+        config = config or SlackConfig(slack.bot_token, slack.app_token, slack.api_url, "/ops", "UTC")
         front = SlackFront(config, store, inventory=lambda _team: inventory, owner=f"test-{len(running)}")
         stack = AsyncExitStack()
         await front.open()
@@ -113,11 +113,10 @@ async def start(store: Store, slack: FakeSlack) -> AsyncIterator[Start]:
             store=store, inventory=lambda _team: inventory, actor=front.actor, screen=front.screen
         )
         stack.push_async_callback(front.stop_intake, grace_s=1.0)
-        await front.start(desk, approvals)
         made = Running(front, store, desk, stack)
         running.append(made)
-        if connected:
-            await slack.connected(count + 1)
+        await front.start(desk, approvals)
+        await slack.connected(count + 1)
         return made
 
     yield begin

@@ -128,7 +128,7 @@ class FakeSlack:
     def usergroup(self, group: str, users: list[str]) -> None:
         self.workspace.usergroups[group] = users
 
-    # ---- what people do ----
+    # ---- what people do: texts are as Slack sends them (`&lt;` for a typed `<`) ----
 
     async def mention(
         self, user: str, text: str, *, channel: str = "C01OPS", thread_ts: str | None = None, **more: Any
