@@ -11,28 +11,41 @@ from collections.abc import Callable
 
 from bot.policy import languages, network, sql
 from bot.policy.kinds import check_kind
-from bot.policy.lexer import Word, literal
-from bot.policy.match import check_args, read_options
+from bot.policy.lexer import Word, listed
+from bot.policy.match import read_options
 from bot.policy.paths import check_content, check_names
-from bot.policy.spec import Arg, Given, NotProved, Options, Scene
+from bot.policy.spec import Given, NotProved, Options, Scene
 
 LONGEST_SAMPLING_S = 120
 MOST_PINGS = 20
 
-_FIND_FLAGS = frozenset(
+_FIND_FLAGS = listed(
     "-print -print0 -ls -prune -quit -xdev -mount -depth -d -daystart -empty -executable -readable -writable "
-    "-nouser -nogroup -true -false -not -a -and -o -or -noleaf -ignore_readdir_race ( ) !".split()
+    "-nouser -nogroup -true -false -not -a -and -o -or -noleaf -ignore_readdir_race ( ) !"
 )
 _FIND_VALUES = {
     **dict.fromkeys(
-        "-name -iname -path -ipath -wholename -iwholename -regex -iregex -lname -ilname".split(), r".+"
+        [
+            "-name",
+            "-iname",
+            "-path",
+            "-ipath",
+            "-wholename",
+            "-iwholename",
+            "-regex",
+            "-iregex",
+            "-lname",
+            "-ilname",
+        ],
+        r".+",
     ),
     **dict.fromkeys(
-        "-mtime -atime -ctime -mmin -amin -cmin -links -inum -uid -gid -used".split(), r"[+-]?[0-9]{1,10}"
+        ["-mtime", "-atime", "-ctime", "-mmin", "-amin", "-cmin", "-links", "-inum", "-uid", "-gid", "-used"],
+        r"[+-]?[0-9]{1,10}",
     ),
-    **dict.fromkeys("-maxdepth -mindepth".split(), r"[0-9]{1,3}"),
-    **dict.fromkeys("-user -group".split(), r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}"),
-    **dict.fromkeys("-newer -anewer -cnewer -samefile".split(), r"/[A-Za-z0-9_./-]+"),
+    **dict.fromkeys(listed("-maxdepth -mindepth"), r"[0-9]{1,3}"),
+    **dict.fromkeys(listed("-user -group"), r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}"),
+    **dict.fromkeys(listed("-newer -anewer -cnewer -samefile"), r"/[A-Za-z0-9_./-]+"),
     "-newermt": r"[A-Za-z0-9 :.,+-]{1,40}",
     "-size": r"[+-]?[0-9]{1,12}[bcwkMG]?",
     "-type": r"[bcdpflsD](?:,[bcdpflsD])*",
@@ -48,45 +61,24 @@ _EXEC = re.compile(
     r"|md5sum|sha256sum|file(?: -b)?"
 )
 _XARGS = frozenset({"ls", "stat", "basename", "dirname"})
-_PS_FORMATS = frozenset(
+_PS_FORMATS = listed(
     "%cpu %mem args bsdtime c cmd comm command cp cputime egid egroup etime etimes euid euser fname gid group lstart "
     "lwp maj_flt majflt min_flt minflt ni nice nlwp nwchan pcpu pgid pgrp pid pmem ppid pri priority psr rgid rgroup rss "
     "rssize rsz ruid ruser s sess sgi_p sid size spid stat start start_time stime state stime sz thcount tid time tname "
-    "tpgid tt tty ucmd ucomm uid uname unit user vsize vsz wchan cgroup cls rtprio sched slice oom oomadj".split()
+    "tpgid tt tty ucmd ucomm uid uname unit user vsize vsz wchan cgroup cls rtprio sched slice oom oomadj"
 )
 _PS_BSD = re.compile(r"[aAfhHjlmnrSTuvwxX]{1,8}")
+# Names that, read as BSD letters, end in an error before they can mean anything.
+_PS_USER = re.compile(
+    r"root|[0-9]{1,9}|[acefghjlmnrsuvwxHLSTVWXZA]*(?:[bdiyz_.BCDEFGIJKMPQRY-][A-Za-z0-9_.-]*|[pq][A-Za-z][A-Za-z0-9_.-]*)"
+)
 _PS = Options(
-    flags=frozenset("-A -e -f -F -l -L -T -H -w -y -Z -a -d -j -M --forest --no-headers --no-heading --headers".split()),
+    flags=listed("-A -e -f -F -l -L -T -H -w -y -Z -a -d -j -M --forest --no-headers --no-heading --headers"),
     values={
         "-o": "names", "-p": "numbers", "-C": "names", "-u": "user", "-U": "user", "--sort": "names",
         "--ppid": "numbers", "--pid": "numbers", "--user": "user", "-O": "names",
     },
 )  # fmt: skip
-_IP = {
-    "address addr a": r"(?:show|list|ls)?(?: ?(?:dev )?NAME)?(?: (?:up|primary|permanent|dynamic|scope (?:global|link|host)))*",
-    "link l": r"(?:show|list|ls)?(?: ?(?:dev )?NAME)?(?: (?:up|type [a-z]+|master NAME))*",
-    "route r ro": r"(?:get ADDR(?: from ADDR)?(?: (?:oif|iif) NAME)?|(?:(?:show|list|ls) ?)?(?:(?:table|dev|proto|scope|via) NAMEADDR ?|default ?|(?:exact |match |root )?ADDR ?)*)",
-    "neigh neighbour neighbor n": r"(?:show|list|ls)?(?: ?dev NAME)?",
-    "rule ru": r"(?:show|list|ls)?",
-    "maddress maddr": r"(?:show|list|ls)?(?: ?dev NAME)?",
-    "tunnel": r"(?:show|list|ls)?",
-    "netns": r"(?:list|ls)?",
-    "xfrm": r"(?:state|policy) (?:count|list)",
-    "netconf": r"(?:show)?",
-}
-_IP_FORMS = {
-    name: re.compile(
-        form.replace("NAMEADDR", r"[A-Za-z0-9_.:/-]{1,60}")
-        .replace("NAME", r"(?!add|del|set|flush|change|replace|append|prepend|delete|save|restore|get)[A-Za-z0-9][A-Za-z0-9_.@-]{0,30}")
-        .replace("ADDR", r"[0-9A-Fa-f]{1,4}[0-9A-Fa-f.:]{1,41}(?:/[0-9]{1,3})?")
-        + r" ?"
-    )
-    for names, form in _IP.items()
-    for name in names.split()
-}  # fmt: skip
-_IP_OPTIONS = frozenset(
-    "-4 -6 -s -d -o -j -p -c -br -brief -stats -statistics -details -oneline -json -pretty -color=never -h -human -V -s -ts".split()
-)
 
 
 def find(words: tuple[Word, ...], scene: Scene) -> tuple[Word, ...]:
@@ -169,25 +161,6 @@ def ps(words: tuple[Word, ...], scene: Scene) -> tuple[Word, ...]:
         ):
             # A user that does not exist makes ps read every word anew as BSD letters, `e` among them.
             raise NotProved(f"ps {name} {value.text}: use ps -ef | grep {value.text}")
-    return words
-
-
-def ip(words: tuple[Word, ...], scene: Scene) -> tuple[Word, ...]:
-    """Only show, list and route get."""
-    at = 0
-    while at < len(words) and words[at].text.startswith("-"):
-        if words[at].text not in _IP_OPTIONS:
-            raise NotProved(f"ip {words[at].text} is not known to only read")
-        at += 1
-    if any(w.glob for w in words):
-        raise NotProved("ip: a glob")
-    if at == len(words):
-        return words
-    form = _IP_FORMS.get(words[at].text)
-    if form is None or not form.fullmatch(" ".join(w.text for w in words[at + 1 :])):
-        raise NotProved(
-            "ip is known to only read as: ip addr|link|route|neigh|rule show, ip route get ADDRESS"
-        )
     return words
 
 
@@ -322,7 +295,7 @@ WHOLE: dict[str, Callable[[tuple[Word, ...], Scene], tuple[Word, ...]]] = {
     "find": find,
     "xargs": xargs,
     "ps": ps,
-    "ip": ip,
+    "ip": network.ip,
     "echo": echo,
     "printf": printf,
     "test": test,

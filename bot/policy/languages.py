@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from bot.policy.kinds import check_kind
-from bot.policy.lexer import Word
+from bot.policy.lexer import Word, listed
 from bot.policy.match import read_options
 from bot.policy.spec import NotProved, Options, Scene
 
@@ -29,18 +29,19 @@ _SED_REPLACE = re.compile(
     )
 )
 _SED = Options(
-    flags=frozenset("-n -E -r -s -u --quiet --silent --regexp-extended".split()),
+    flags=listed("-n -E -r -s -u --quiet --silent --regexp-extended"),
     values={"-e": "text", "--expression": "text"},
 )
 _JQ = Options(
-    flags=frozenset("-r -c -s -S -e -M -a -j --raw-output --compact-output --slurp --sort-keys --monochrome-output --ascii-output --exit-status --tab".split())
+    flags=listed("-r -c -s -S -e -M -a -j --raw-output --compact-output --slurp --sort-keys --monochrome-output "
+        "--ascii-output --exit-status --tab")
 )  # fmt: skip
-_JQ_WORDS = frozenset(
+_JQ_WORDS = listed(
     "length keys keys_unsorted values select map map_values test contains inside has tostring tonumber tojson fromjson "
     "sort sort_by group_by unique unique_by add min max min_by max_by first last to_entries from_entries with_entries "
     "type not and or if then elif else end empty null true false join split startswith endswith ascii_downcase "
     "ascii_upcase any all flatten reverse floor round sqrt abs del paths leaf_paths index indices ltrimstr rtrimstr "
-    "now todate fromdate strftime".split()
+    "now todate fromdate strftime"
 )
 _JQ_TEXT = re.compile(r'"[^"\\]*"')
 _JQ_FIELD = re.compile(r"\.[A-Za-z_]\w*")

@@ -18,10 +18,15 @@ _REDIRECT = re.compile(r"(2>&1|2> *|&> *|> *|< *)(/dev/null)?(?=[ |&;]|$)")
 _SINGLE = re.compile(r"'([^']*)'")
 _DOUBLE = re.compile(r'"((?:[^"\\$`]|\\.)*)"')
 _DOUBLE_ESCAPE = re.compile(r'\\(["\\$`])')
-_FOREIGN = frozenset({"Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Nd", "Nl", "No", "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po"})  # fmt: skip
-KEYWORDS = frozenset(
-    "if then else elif fi for while until do done case esac function time select coproc in".split()
-)
+
+
+def listed(text: str) -> frozenset[str]:
+    """The words of a text: how lists of words are written in this package."""
+    return frozenset(text.split())
+
+
+_FOREIGN = listed("Lu Ll Lt Lm Lo Mn Mc Nd Nl No Pc Pd Ps Pe Pi Pf Po")
+KEYWORDS = listed("if then else elif fi for while until do done case esac function time select coproc in")
 
 
 class Unread(Exception):

@@ -6,7 +6,7 @@ import re
 from fnmatch import fnmatchcase
 
 from bot.policy.kinds import check_host, check_kind, reachable
-from bot.policy.lexer import Part, Word, literal
+from bot.policy.lexer import Part, Word, listed, literal
 from bot.policy.match import read_options
 from bot.policy.spec import Given, NotProved, Options, Scene
 from bot.policy.sql import influx_query
@@ -23,34 +23,38 @@ _URL_ACTS = re.compile(
     r"_open|_forcemerge|_rollover|_refresh|_bulk|_sql|snapshot|containers|images|v1/kv|v1/secret)(?:$|[^a-z])"
 )
 _CURL = Options(
-    flags=frozenset(
+    flags=listed(
         "-s -S -I -v -k -i -f -G -4 -6 -N --silent --show-error --head --verbose --insecure --include --fail --get "
-        "--ipv4 --ipv6 --compressed --no-buffer --http1.1 --http2 --fail-with-body".split()
-    ),
+        "--ipv4 --ipv6 --compressed --no-buffer --http1.1 --http2 --fail-with-body"),
     values={
         "-m": "small", "--max-time": "small", "--connect-timeout": "small", "-o": "{/dev/null}", "--output": "{/dev/null}",
         "-w": "text", "--write-out": "text", "--data-urlencode": "text", "-H": "text", "--header": "text",
         "-X": "{GET|HEAD}", "--request": "{GET|HEAD}", "-A": "name", "--retry": "{0|1|2|3}",
     },
 )  # fmt: skip
+_FIELD = re.compile(r"[A-Za-z0-9_ .:,{}\"=~()\[\]+*/<>-]{1,200}")
 _WRITE_OUT = re.compile(r"(?:[^%@\\\n]|%\{[a-z_]{1,30}\}|\\n|\\t|\\r){1,400}")
 _HEADER = re.compile(
     r"(?:Accept|Host|Cache-Control|X-Request-Id|Accept-Encoding|Range|User-Agent|Connection): ?[A-Za-z0-9 ./,;=*_:+-]{1,120}"
 )
 _REDIS_OPTIONS = Options(
-    flags=frozenset("--raw --no-raw --no-auth-warning --csv --bigkeys -3 -2".split()),
+    flags=listed("--raw --no-raw --no-auth-warning --csv --bigkeys -3 -2"),
     values={"-h": "host", "-p": "number", "-n": "small"},
 )
 _REDIS_COMMANDS = re.compile(
-    r"(?:info(?: [a-z]+){0,4}|ping|dbsize|role|lastsave|time|client (?:list|info|id|getname)(?: type [a-z]+)?"
-    r"|slowlog (?:len|get(?: -?\d{1,6})?)|latency (?:latest|doctor|histogram|history [a-z-]+)|memory (?:stats|doctor|malloc-stats)"
-    r"|memory usage KEY(?: samples \d{1,4})?|cluster (?:info|nodes|slots|shards|myid|links)|command (?:count|info [a-z]+)"
-    r"|(?:ttl|pttl|type|exists|strlen|llen|hlen|scard|zcard|xlen) KEY|object (?:encoding|idletime|freq|refcount) KEY"
-    r"|xinfo (?:stream|groups) KEY|module list|acl (?:whoami|cat)|pubsub (?:numsub(?: KEY)?|numpat)|sentinel (?:masters|slaves [a-z0-9_-]+"
-    r"|replicas [a-z0-9_-]+|sentinels [a-z0-9_-]+|get-master-addr-by-name [a-z0-9_-]+|ckquorum [a-z0-9_-]+)|config get CONFIG)".replace(
-        "KEY", r"[^ ]{1,200}"
-    ).replace("CONFIG", r"[a-z*?-]{1,60}")
-)  # fmt: skip
+    "|".join(
+        (
+            r"info(?: [a-z]+){0,4}|ping|dbsize|role|lastsave|time|module list|acl (?:whoami|cat)|pubsub numpat",
+            r"client (?:list|info|id|getname)(?: type [a-z]+)?|slowlog len|slowlog get(?: -?[0-9]{1,6})?",
+            r"latency (?:latest|doctor|histogram|history [a-z-]+)|memory (?:stats|doctor|malloc-stats)",
+            r"memory usage [^ ]{1,200}(?: samples [0-9]{1,4})?|cluster (?:info|nodes|slots|shards|myid|links)",
+            r"command (?:count|info [a-z]+)|(?:ttl|pttl|type|exists|strlen|llen|hlen|scard|zcard|xlen) [^ ]{1,200}",
+            r"object (?:encoding|idletime|freq|refcount) [^ ]{1,200}|xinfo (?:stream|groups) [^ ]{1,200}",
+            r"sentinel (?:masters|(?:slaves|replicas|sentinels|get-master-addr-by-name|ckquorum) [a-z0-9_-]+)",
+            r"config get [a-z*?-]{1,60}",
+        )
+    )
+)
 _REDIS_SECRETS = (
     "requirepass",
     "masterauth",
@@ -59,7 +63,17 @@ _REDIS_SECRETS = (
     "tls-client-key-file-pass",
     "primaryauth",
 )
-_DIG_TYPES = frozenset("a aaaa mx ns txt soa cname ptr srv caa any ds dnskey".split())
+_IP_OBJECTS = listed(
+    "address addr a link l route r ro neigh neighbour neighbor n rule ru maddress maddr tunnel netns netconf"
+)
+_IP_SHOW = listed("show list ls lst sh")
+_IP_OPTIONS = listed(
+    "-4 -6 -s -d -o -j -p -c -br -brief -stats -statistics -details -oneline -json -pretty -color=never -h -human -V -ts"
+)
+_IP_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:@/-]{0,60}")
+_IP_ADDRESS = re.compile(r"(?=[^.:]*[.:])[0-9A-Fa-f][0-9A-Fa-f.:]{1,44}(?:/[0-9]{1,3})?")
+_IP_HINT = "ip is known to only read as: ip addr|link|route|neigh|rule [show …], ip route get ADDRESS"
+_DIG_TYPES = listed("a aaaa mx ns txt soa cname ptr srv caa any ds dnskey")
 _DIG_OPTIONS = re.compile(
     r"\+(?:no)?(?:short|trace|tcp|all|answer|stats|cmd|comments|question|authority|additional|recurse|dnssec|multiline|ttlid|identify)"
     r"|\+(?:time|tries|retry|timeout)=[0-9]{1,2}"
@@ -100,9 +114,8 @@ def _form(field: str) -> None:
     name, _, value = field.partition("=")
     if name == "q" and influx_query(value):
         return
-    if name in ("db", "query", "time", "match[]", "epoch", "pretty") and not value.startswith("@"):
-        if re.fullmatch(r"[A-Za-z0-9_ .:,{}\"=~()\[\]+*/<>-]{1,200}", value) and name != "":
-            return
+    if name in ("db", "query", "time", "match[]", "epoch", "pretty") and _FIELD.fullmatch(value):
+        return
     raise NotProved("curl --data-urlencode: only q=SHOW …, db= and query= are known to only read")
 
 
@@ -143,6 +156,24 @@ def redis(words: tuple[Word, ...], scene: Scene) -> tuple[Word, ...]:
         pattern = words[-1].text.lower()
         if "pass" in pattern or any(fnmatchcase(name, pattern) for name in _REDIS_SECRETS):
             raise NotProved(f"WARNING: CONFIG GET {words[-1].text} can show a password")
+    return words
+
+
+def ip(words: tuple[Word, ...], scene: Scene) -> tuple[Word, ...]:
+    """Show and list, written out, and `route get`: ip takes any beginning of add, delete or flush for the word."""
+    at = 0
+    while at < len(words) and words[at].text in _IP_OPTIONS:
+        at += 1
+    texts = [word.text for word in words[at:]]
+    if any(word.glob for word in words) or (texts and texts[0] not in _IP_OBJECTS):
+        raise NotProved(_IP_HINT)
+    if len(texts) < 2:
+        return words
+    read = texts[1] in _IP_SHOW or (
+        texts[0][0] == "r" and texts[1] == "get" and len(texts) > 2 and bool(_IP_ADDRESS.fullmatch(texts[2]))
+    )
+    if not read or not all(_IP_WORD.fullmatch(text) for text in texts[2:]):
+        raise NotProved(_IP_HINT)
     return words
 
 

@@ -46,23 +46,23 @@ def _check_glob(path: str, lowered: str, rules: Rules) -> None:
 @lru_cache(maxsize=4096)
 def meets(one: str, other: str) -> bool:
     """Whether some name fits both patterns (`*`, `?`, `[..]`; a bracket counts as any one character)."""
-    a, b = _tokens(one), _tokens(other)
+    a, b = _pieces(one), _pieces(other)
     # reach[j]: the patterns up to here can both have consumed the same name. Walk over a, row by row.
     row = [True] + [False] * len(b)
-    for j, token in enumerate(b):
-        row[j + 1] = row[j] and token == "*"
-    for token in a:
-        new = [row[0] and token == "*"]
+    for j, piece in enumerate(b):
+        row[j + 1] = row[j] and piece == "*"
+    for piece in a:
+        new = [row[0] and piece == "*"]
         for j, against in enumerate(b):
-            if "*" in (token, against):
+            if "*" in (piece, against):
                 new.append(row[j + 1] or new[j])
             else:
-                new.append(row[j] and (token == against or "?" in (token, against)))
+                new.append(row[j] and (piece == against or "?" in (piece, against)))
         row = new
     return row[-1]
 
 
-def _tokens(pattern: str) -> list[str]:
+def _pieces(pattern: str) -> list[str]:
     out, at = [], 0
     while at < len(pattern):
         end = pattern.find("]", at + 2) if pattern[at] == "[" else -1

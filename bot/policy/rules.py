@@ -20,21 +20,22 @@ from bot.errors import SettingsError
 from bot.policy.checks import AFTER, WHOLE
 from bot.policy.judge import judge
 from bot.policy.kinds import known_kind
+from bot.policy.lexer import listed
 from bot.policy.spec import Arg, Options, Rules, Spec
 from storage.records import Decision
 
 __all__ = ["Rules", "load_rules"]
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_KEYS = frozenset("opts args sub require add add_last sudo check whole ask hint bare match not_match".split())
+_KEYS = listed("opts args sub require add add_last sudo check whole ask hint bare match not_match")
 _ARG = re.compile(r"(\{[^}]*\}|[a-z_]+)([?*+]|#(\d+))?")
 _EXTRA_KEYS = frozenset({"commands", "ask", "deny", "secrets"})
 _MANY = 200
 # A shell or a wrapper in the table would let everything through that it is given.
-_NEVER = frozenset(
+_NEVER = listed(
     "sh bash dash ash zsh ksh csh tcsh fish busybox sudo su doas env nohup nice ionice setsid stdbuf xargs parallel "
     "eval exec command builtin source . python python3 perl ruby node php lua ssh script watch time chroot "
-    "unshare nsenter strace gdb expect vi vim nano emacs less more man rm dd".split()
+    "unshare nsenter strace gdb expect vi vim nano emacs less more man rm dd"
 )
 
 
@@ -191,9 +192,9 @@ def _options(text: str, where: str, above: Options) -> Options:
             values[found[1]] = _kind(found[2], where)
         elif item.startswith("="):
             flags.add(item[1:])  # one exact word, such as `-version`
-        elif found := re.fullmatch(r"(--?[A-Za-z0-9][A-Za-z0-9_-]*)\[=(.+)\]", item):
-            optional[found[1]] = _kind(found[2], where)
-        elif found := re.fullmatch(r"(-[A-Za-z0-9])\?(.+)", item):
+        elif (found := re.fullmatch(r"(--?[A-Za-z0-9][A-Za-z0-9_-]*)\[=(.+)\]", item)) or (
+            found := re.fullmatch(r"(-[A-Za-z0-9])\?(.+)", item)
+        ):
             optional[found[1]] = _kind(found[2], where)
         elif found := re.fullmatch(r"(-[A-Za-z0-9]):(.+)|(--[A-Za-z0-9][A-Za-z0-9_-]*)=(.+)", item):
             values[found[1] or found[3]] = _kind(found[2] or found[4], where)

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
+from bot.policy.lexer import listed
 from bot.policy.spec import Given, NotProved, Scene
 
-_TOKEN = re.compile(
+_PIECE = re.compile(
     r"\s+|'(?:[^'\\]|'')*'|[A-Za-z_][A-Za-z0-9_$]*(?:\.[A-Za-z_][A-Za-z0-9_$]*)*|\d+(?:\.\d+)?|::|<>|<=|>=|!=|\|\||[(),*=<>+/%;.-]"
 )
-_FUNCTIONS = frozenset(
+_FUNCTIONS = listed(
     "count sum min max avg now age round coalesce date_trunc extract abs greatest least length left right substr substring "
     "lower upper concat nullif pg_size_pretty pg_database_size pg_relation_size pg_total_relation_size pg_table_size "
     "pg_indexes_size pg_blocking_pids pg_is_in_recovery pg_last_wal_receive_lsn pg_last_wal_replay_lsn pg_current_wal_lsn "
     "pg_last_xact_replay_timestamp pg_wal_lsn_diff pg_postmaster_start_time version current_database in and or not on "
     "any filter where over by using values format_type interval timestampdiff format ifnull date_format unix_timestamp "
-    "clock_timestamp array_length to_char justify_interval select from as exists having cast inet_server_addr".split()
+    "clock_timestamp array_length to_char justify_interval select from as exists having cast inet_server_addr"
 )
 _PG_VIEWS = re.compile(
     r"(?:pg_catalog\.)?(?:pg_stat_(?!get|reset|ssl_key)[a-z_]+|pg_statio_[a-z_]+|pg_locks|pg_database|pg_tables|pg_indexes|pg_views|"
@@ -29,10 +31,10 @@ _MY_VIEWS = re.compile(
     r"sys\.(?!ps_|create|execute|diagnostics|table_exists)[a-z_$]+",
     re.IGNORECASE,
 )
-_NEVER = frozenset(
+_NEVER = listed(
     "into insert update delete drop alter create grant revoke copy call do set reset execute prepare deallocate lock vacuum "
     "analyze truncate listen notify load handler for share outfile dumpfile benchmark sleep pg_sleep lateral recursive "
-    "pg_shadow pg_authid pg_user_mapping rolpassword passwd authentication_string procedure union".split()
+    "pg_shadow pg_authid pg_user_mapping rolpassword passwd authentication_string procedure union"
 )
 _PG_SHOW = re.compile(r"show +(?:all|[a-z_]+(?:\.[a-z_]+)?)", re.IGNORECASE)
 _PG_META = re.compile(r"\\(?:l|d|dt|di|dv|dn|du|dx|db|conninfo|encoding)[+]?")
@@ -95,54 +97,56 @@ def _single(statement: str) -> str:
 
 def _select(statement: str, views: re.Pattern[str]) -> None:
     """A SELECT of known functions over named views. Raises NotProved, also for what it cannot read."""
-    tokens: list[str] = []
-    at = 0
-    while at < len(statement):
-        found = _TOKEN.match(statement, at)
-        if not found:
-            raise NotProved(f"SQL: {statement[at]} is not read")
-        if not found[0].isspace():
-            tokens.append(found[0] if found[0][0] == "'" else found[0].lower())
-        at = found.end()
-    if not tokens or tokens[0] != "select" or "--" in statement or "/*" in statement:
+    pieces = _pieces(statement)
+    if not pieces or pieces[0] != "select" or "--" in statement or "/*" in statement:
         raise NotProved("SQL: only one SHOW or SELECT runs without asking")
-    sources = 0
-    expect, depth_from = False, False  # a source must come next; a comma here names a further source
-    outer: list[bool] = []
-    for number, token in enumerate(tokens):
-        if token in _NEVER or token.rpartition(".")[2] in _NEVER:
-            raise NotProved(f"SQL: {token} is not known to only read")
-        if (
-            token == "("
-            and number
-            and tokens[number - 1][0].isalpha()
-            and tokens[number - 1] not in _FUNCTIONS
-        ):
-            raise NotProved(f"SQL: the function {tokens[number - 1]} is not known to only read")
-        if token == "(" and number and tokens[number - 1][0] == "_":
-            raise NotProved("SQL: a function is not known to only read")
-        if token == ")":
-            depth_from = outer.pop() if outer else False
-        elif token == "(" and not expect:
-            outer.append(depth_from)
-            depth_from = False
-        if expect:
-            if not views.fullmatch(token):
-                raise NotProved(f"SQL: {token} is not a statistics view; its data may be anybody's")
-            expect, sources = False, sources + 1
-            depth_from = True
-        elif token == "from" and not _in_extract(tokens, number):
-            expect = True
-        elif token == "join" or (token == "," and depth_from):
-            expect = True
-        elif token in ("where", "group", "order", "limit", "having"):
-            depth_from = False
-    if expect:
-        raise NotProved("SQL: FROM without a view")
-    if not sources and not any(t in _FUNCTIONS for t in tokens[1:]) and len(tokens) > 2:
+    for before, piece in zip(["", *pieces], pieces, strict=False):
+        if piece in _NEVER or piece.rpartition(".")[2] in _NEVER:
+            raise NotProved(f"SQL: {piece} is not known to only read")
+        if piece == "(" and (before[:1].isalpha() or before[:1] == "_") and before not in _FUNCTIONS:
+            raise NotProved(f"SQL: the function {before} is not known to only read")
+    sources = list(_sources(pieces))
+    for source in sources:
+        if not views.fullmatch(source):
+            raise NotProved(f"SQL: {source or 'nothing'} is not a statistics view; its data may be anybody's")
+    if not sources and len(pieces) > 2 and not any(piece in _FUNCTIONS for piece in pieces[1:]):
         raise NotProved("SQL: a SELECT over no known view")
 
 
-def _in_extract(tokens: list[str], number: int) -> bool:
+def _pieces(statement: str) -> list[str]:
+    out: list[str] = []
+    at = 0
+    while at < len(statement):
+        found = _PIECE.match(statement, at)
+        if not found:
+            raise NotProved(f"SQL: {statement[at]} is not read")
+        if not found[0].isspace():
+            out.append(found[0] if found[0][0] == "'" else found[0].lower())
+        at = found.end()
+    return out
+
+
+def _sources(pieces: list[str]) -> Iterator[str]:
+    """What stands after FROM, JOIN, and each comma of a FROM clause; empty text when nothing does."""
+    listing, outer = False, list[bool]()  # listing: a comma here names a further source
+    for number, piece in enumerate(pieces):
+        following = pieces[number + 1] if number + 1 < len(pieces) else ""
+        if piece == "(":
+            outer.append(listing)
+            listing = False
+        elif piece == ")":
+            listing = outer.pop() if outer else False
+        elif (
+            piece == "join"
+            or (piece == "," and listing)
+            or (piece == "from" and not _in_extract(pieces, number))
+        ):
+            yield following
+            listing = True
+        elif piece in ("where", "group", "order", "limit", "having"):
+            listing = False
+
+
+def _in_extract(pieces: list[str], number: int) -> bool:
     """The FROM in `extract(epoch from x)` and `substring(x from 1)`."""
-    return number >= 3 and tokens[number - 2] == "(" and tokens[number - 3] in ("extract", "substring")
+    return number >= 3 and pieces[number - 2] == "(" and pieces[number - 3] in ("extract", "substring")
