@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from sqlalchemy import text
 
 from bot.events import Noted
 from bot.ssh.inventory import Inventory
@@ -103,6 +104,38 @@ async def test_a_reply_to_our_own_post_is_for_us_whoever_writes_it(start: Start,
     assert [turn.person for turn in await bot.turns()] == ["U01ALICE", "U02BOB"]
 
 
+async def test_a_quick_reply_to_a_post_that_we_have_not_recorded_yet_is_for_us(
+    start: Start, slack: FakeSlack
+) -> None:
+    bot = await start()
+    root = await slack.mention("U01ALICE", "check web-1")
+    await slack.reply("U02BOB", "hm", thread_ts=root["ts"])
+    (session,) = await bot.sessions()
+    (turn,) = await bot.turns()
+    slack.fail("chat.postMessage", late_s=0.6)
+    await bot.post(*bot.front.screen(session, turn).posts(Noted("n", "Shall I restart it?")))
+    await slack.until(lambda: slack.posts(C, root["ts"]))
+    await slack.reply("U02BOB", "yes, do", thread_ts=root["ts"])
+    assert [turn.text for turn in await bot.turns()] == ["check web-1", "yes, do"]
+
+
+async def test_while_the_database_is_away_the_author_is_told_and_the_message_is_kept(
+    start: Start, slack: FakeSlack
+) -> None:
+    bot = await start()
+    async with bot.store.begin() as db:
+        await db.execute(text("ALTER TABLE inbox RENAME TO inbox_away"))
+    message = await slack.mention("U01ALICE", "check web-1")
+    assert "I cannot reach my database" in await answered(slack, message["ts"])
+    async with bot.store.begin() as db:
+        await db.execute(text("ALTER TABLE inbox_away RENAME TO inbox"))
+    async with asyncio.timeout(15):
+        while not (turns := await bot.turns()):
+            await asyncio.sleep(0.05)
+    assert [turn.text for turn in turns] == ["check web-1"]
+    assert len(slack.posts(C, message["ts"])) == 1
+
+
 async def test_other_threads_and_channel_talk_are_not_stored(start: Start, slack: FakeSlack) -> None:
     bot = await start()
     talk = await slack.say("U01ALICE", "lunch?")
@@ -177,9 +210,9 @@ async def test_without_access_the_line_says_who_can_help(start: Start, slack: Fa
     message = await slack.mention("U07DAVE", "check web-1")
     assert "no access to any host from here, dave" in await answered(slack, message["ts"])
     root = await slack.mention("U01ALICE", "check web-1")
-    for text in ("let me", "and me"):
+    for line in ("let me", "and me"):
         await slack.mention("U02BOB", "hm", thread_ts=root["ts"])
-        await slack.reply("U07DAVE", text, thread_ts=root["ts"])
+        await slack.reply("U07DAVE", line, thread_ts=root["ts"])
     assert {turn.person for turn in await bot.turns()} == {"U01ALICE", "U02BOB"}
 
 
@@ -230,9 +263,9 @@ async def test_no_words_only_a_picture_and_too_many_words_get_one_line_each(
 
 async def test_a_long_message_that_slack_lets_through_is_taken_whole(start: Start, slack: FakeSlack) -> None:
     bot = await start()
-    text = "第" * 39_000
-    await slack.mention("U01ALICE", text)
-    assert [turn.text for turn in await bot.turns()] == [text]
+    long = "第" * 39_000
+    await slack.mention("U01ALICE", long)
+    assert [turn.text for turn in await bot.turns()] == [long]
 
 
 async def test_messages_of_file_and_broadcast_kind_count_and_edits_do_not(

@@ -39,7 +39,7 @@ class Fault:
     """What happens to the next `times` calls of a method ('*': any).
 
     error: `ok: false` · status: that HTTP status (429 with retry_after_s) · lost: it is done, but the
-    answer never arrives · slow_s: it is answered late.
+    answer never arrives · slow_s: it is done late · late_s: it is done at once and answered late.
     """
 
     method: str
@@ -49,6 +49,7 @@ class Fault:
     retry_after_s: int | None = None
     lost: bool = False
     slow_s: float = 0.0
+    late_s: float = 0.0
 
 
 class FakeSlack:
@@ -323,6 +324,8 @@ class FakeSlack:
         if fault is not None and fault.slow_s:
             await asyncio.sleep(fault.slow_s)
         call.answer = self._answer(method, call.args, token)
+        if fault is not None and fault.late_s:
+            await asyncio.sleep(fault.late_s)
         if fault is not None and fault.lost and request.transport is not None:
             request.transport.close()
         return web.json_response(call.answer)
