@@ -154,11 +154,7 @@ def ps(words: tuple[Word, ...], scene: Scene) -> tuple[Word, ...]:
                 key = column.strip("+-").split("=")[0].split(":")[0]
                 if key not in _PS_FORMATS:
                     raise NotProved(f"ps: the column {key} is not known to be harmless")
-        if (
-            name in ("-u", "-U", "--user")
-            and value
-            and re.fullmatch(r"[aAcefghHjlmnrsSTuvVwxXZ]+", value.text)
-        ):
+        if name in ("-u", "-U", "--user") and value and not _PS_USER.fullmatch(value.text):
             # A user that does not exist makes ps read every word anew as BSD letters, `e` among them.
             raise NotProved(f"ps {name} {value.text}: use ps -ef | grep {value.text}")
     return words

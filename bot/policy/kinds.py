@@ -50,7 +50,7 @@ _SHAPES: dict[str, tuple[str, str]] = {
         "one of wide, name, yaml, json, jsonpath=…",
     ),
     "jsonpath": (r"[A-Za-z0-9_.{}\[\]'/-]{1,120}", "a path such as .lastTimestamp"),
-    "kubename": (r"[a-z0-9][a-z0-9./-]{0,200}", "an object such as deployment/web"),
+    "kubename": (r"[a-z0-9][a-z0-9./,-]{0,200}", "an object such as deployment/web"),
     "filter": (r"[A-Za-z0-9_.:=/!<>() ,*-]{1,100}", "a filter"),
     "template": (
         r"(?:\{\{(?:json )?\.(?:State|RestartCount|Name|Image|Created|Id|Names|Status|Ports|HostConfig\.RestartPolicy"

@@ -44,6 +44,7 @@ _JQ_WORDS = listed(
     "now todate fromdate strftime"
 )
 _JQ_TEXT = re.compile(r'"[^"\\]*"')
+_JQ_KEYS = re.compile(r"\{ *[A-Za-z_]\w*(?: *, *[A-Za-z_]\w*)* *\}|[A-Za-z_]\w* *:")
 _JQ_FIELD = re.compile(r"\.[A-Za-z_]\w*")
 
 
@@ -124,7 +125,7 @@ def jq(words: tuple[Word, ...], scene: Scene) -> tuple[Word, ...]:
     if not given.words or given.words[0].glob:
         raise NotProved("jq lacks a quoted filter")
     program = _JQ_TEXT.sub(" ", given.words[0].text)
-    program = _JQ_FIELD.sub(" ", program)
+    program = _JQ_KEYS.sub(" ", _JQ_FIELD.sub(" ", program))
     if bad := re.search(r"[\\\"$@#?]{2}|[\\\"$@#]", program):
         raise NotProved(f"jq: {bad[0]} is not known to be harmless")
     for name in re.findall(r"[A-Za-z_]\w*", program):

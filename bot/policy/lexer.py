@@ -163,7 +163,7 @@ def _word(text: str, at: int) -> tuple[Word, int]:
         else:
             raise Unread(_what(char))
         at = found.end()
-    if at == start or (at < end and text[at] in "<>&"):
+    if at == start or (at < end and text[at] in "<>"):
         raise Unread("a redirect or & that is not one of the plain forms")
     return _made(parts, bare=bool(_PLAIN.fullmatch(text, start, at))), at
 

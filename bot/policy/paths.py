@@ -39,7 +39,8 @@ def _check_glob(path: str, lowered: str, rules: Rules) -> None:
     if not rules.globs.fullmatch(path):
         raise NotProved(f"{path} may name files that should not be read without asking")
     for part in lowered.split("/"):
-        if any(c in part for c in "*?[") and any(meets(part, name) for name in rules.names):
+        wild = any(c in part for c in "*?[") and any(c.isalpha() for c in part)
+        if wild and any(meets(part, name) for name in rules.names):
             raise NotProved(f"WARNING: {path} can meet the name of a secret")
 
 

@@ -104,7 +104,8 @@ def _with_extra(rules: Rules, extra: str) -> Rules:
         commands=MappingProxyType(commands),
         secrets=re.compile("|".join(secrets)),
         roots=rules.roots,
-        globs=rules.globs,
+        # A glob cannot be held against an operator's own patterns, so none runs by itself then.
+        globs=re.compile(r"(?!)") if data.get("secrets") else rules.globs,
         names=rules.names,
         excluded=rules.excluded,
         deny=rules.deny + _deny(data.get("deny") or {}, where),

@@ -1,0 +1,186 @@
+"""The gate held against tables of commands: what runs by itself, what asks, what is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from bot.policy.judge import LONGEST, judge
+from bot.policy.rules import load_rules
+from storage.records import Decision, Verdict
+
+CASES = Path(__file__).parents[1] / "policy_cases"
+SHARED = Path(os.environ.get("OPSTHREAD_TEST_POLICY", Path(__file__).parents[3] / "shared" / "policy"))
+TARGETS = ("*.example.com", "10.0.0.0/8")
+
+
+def verdict(command: str, *, sudo: bool = False) -> Verdict:
+    return judge(command, load_rules(), host_name="web-1", sudo_allowed=sudo, targets=TARGETS)
+
+
+def cases(name: str) -> Iterator[tuple[str, str]]:
+    for group, found in yaml.safe_load((CASES / name).read_text("utf-8")).items():
+        for command in found.splitlines() if isinstance(found, str) else found:
+            yield group, command
+
+
+@pytest.mark.parametrize(("group", "command"), list(cases("allow.yml")))
+def test_a_harmless_read_runs_by_itself(group: str, command: str) -> None:
+    found = verdict(command)
+    assert found.decision is Decision.ALLOW, found.reason
+    assert found.parsed
+    assert found.run
+
+
+@pytest.mark.parametrize(("reason", "command"), list(cases("ask.yml")))
+def test_what_is_not_proved_asks_with_a_reason_and_a_text_to_show(reason: str, command: str) -> None:
+    if command.startswith("'") and command.endswith("'"):
+        command = command[1:-1]  # written in quotes where YAML or the eye would trip
+    found = verdict(command)
+    assert found.decision is Decision.ASK, found
+    assert reason in found.reason
+    assert found.run
+    if not found.parsed:
+        assert found.run == command  # byte for byte
+
+
+@pytest.mark.parametrize(("reason", "command"), list(cases("deny.yml")))
+def test_a_disaster_or_a_text_that_cannot_be_shown_is_refused(reason: str, command: str) -> None:
+    if command == "LONG":
+        command = "echo " + "a" * LONGEST
+    found = verdict(command)
+    assert found.decision is Decision.DENY, found
+    assert reason in found.reason
+    assert found.run is None
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sudo systemctl status nginx",
+        "sudo -n ss -tulpn",
+        "sudo dmesg -T | tail -20",
+        "sudo cat /var/log/auth.log",
+    ],
+)
+def test_sudo_runs_by_itself_only_where_the_host_allows_it_and_never_asks_for_a_password(
+    command: str,
+) -> None:
+    assert verdict(command).decision is Decision.ASK
+    found = verdict(command, sudo=True)
+    assert found.decision is Decision.ALLOW
+    assert found.run is not None
+    assert found.run.startswith("'sudo' '-n' ")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sudo -u app ls",
+        "sudo rm x",
+        "sudo -s",
+        "sudo sudo ls",
+        "sudo -E ls",
+        "sudo cat /etc/shadow",
+        "sudo bash",
+        "sudo awk 1 | sudo sh",
+        "sudo -n -u app ls",
+        "sudo",
+        "sudo ps axe",
+        "sudo python3 -V",
+        "sudo A=b ls",
+        "sudo timeout 5 ls",
+    ],
+)
+def test_sudo_with_options_or_beyond_its_list_asks(command: str) -> None:
+    assert verdict(command, sudo=True).decision is not Decision.ALLOW
+
+
+def test_the_strictest_stage_decides() -> None:
+    assert verdict("df -h && systemctl restart nginx").decision is Decision.ASK
+    assert verdict("df -h; rm -rf /").decision is Decision.DENY
+
+
+def test_without_targets_only_this_machine_may_be_asked_of() -> None:
+    rules = load_rules()
+    for command, wanted in (
+        ("ping -c 1 localhost", Decision.ALLOW),
+        ("ping -c 1 db1.example.com", Decision.ASK),
+    ):
+        assert judge(command, rules, host_name="h", sudo_allowed=False).decision is wanted
+
+
+def test_refusals_say_what_would_work() -> None:
+    assert "timeout 10" in verdict("tail -f /var/log/syslog").reason
+    assert "cat, head" in verdict("less /var/log/syslog").reason
+    assert "top -b -n 1" in verdict("htop").reason
+    assert "State" in verdict("docker inspect web").reason
+
+
+def test_no_text_takes_long() -> None:
+    import time
+
+    evil = [
+        "a" * LONGEST,
+        "'" * 1999,
+        '"' * 1999,
+        "\\" * 1999,
+        "/" * 1999,
+        "ls " + "a*" * 998,
+        "cat /var/log/" + "*a" * 990,
+        "cat /var/log/" + "a/" * 990,
+        "cat /proc/" + "?" * 1900,
+        "sed '" + "1,2" * 660 + "'",
+        "sed -n '/" + "\\/" * 980 + "'",
+        "awk '" + "for(" * 495 + "'",
+        "awk '" + "%0" * 990 + "'",
+        "psql -c 'select " + "(" * 1900 + "'",
+        "psql -c 'select " + "a," * 900 + "'",
+        "mysql -e 'show " + " " * 1900 + "'",
+        "curl http://localhost/" + "a/" * 900,
+        "curl localhost/?" + "q=" * 900,
+        "docker ps --format '" + "{{.A}}" * 300 + "'",
+        "ss '" + "( " * 900 + "'",
+        "ss '" + "dst 1" * 380 + "'",
+        "redis-cli " + "info " * 390,
+        "ip a show " + "a " * 900,
+        "find " + "-name x " * 240,
+        "jq '" + '"' * 1900 + "'",
+        "ls " + ";ls" * 600,
+        "ls " + "|ls " * 490,
+        "curl " * 390 + "|",
+        "rm -rf " + "/" * 1900,
+        "rm " + "`rm " * 480,
+        "$(" * 990,
+        "stat -c '" + "%" * 1900 + "' x",
+        "kubectl get pods -o jsonpath=" + "{" * 1900,
+        "influx -execute 'show " + "a " * 900 + "'",
+        "grep '" + "ы" * 1900 + "' x",
+    ]
+    rules = load_rules()
+    for text in evil:
+        start = time.perf_counter()
+        judge(text[:LONGEST], rules, host_name="h", sudo_allowed=True)
+        # Twenty milliseconds are promised; ten times that still tells a blow-up on a busy machine.
+        assert time.perf_counter() - start < 0.2, text[:40]
+
+
+@pytest.mark.parametrize("name", ["benign", "tricky", "mutating"])
+def test_the_shared_lists_of_commands(name: str) -> None:
+    path = SHARED / f"{name}.jsonl"
+    if not path.is_file():
+        pytest.skip(f"SKIPPED: {path} is absent; set OPSTHREAD_TEST_POLICY to the folder of lists")
+    commands = [json.loads(line)["command"] for line in path.read_text("utf-8").splitlines()]
+    rules = load_rules()
+    allowed = [
+        c for c in commands if judge(c, rules, host_name="h", sudo_allowed=False).decision is Decision.ALLOW
+    ]
+    if name == "benign":
+        assert len(allowed) >= 0.86 * len(commands)
+    else:
+        assert allowed == []
