@@ -52,8 +52,11 @@ class Message:
 # ---- words ---------------------------------------------------------------------------------------------
 
 
-def prose(text: str, *, title: str = "", footer: str = "") -> list[Message]:
-    """Markdown that is not ours, in ordered parts; fenced code is shown letter by letter."""
+def prose(text: str, *, title: str = "", footer: str = "", asker: str = "") -> list[Message]:
+    """Markdown that is not ours, in ordered parts; fenced code is shown letter by letter.
+
+    footer: our line under the last part. asker: a person to be told that it is there.
+    """
     parts = split(text, PART) if text.strip() else ["(nothing)"]
     messages = []
     for n, part in enumerate(parts):
@@ -61,6 +64,8 @@ def prose(text: str, *, title: str = "", footer: str = "") -> list[Message]:
         head = title if first else ""
         blocks = _prose_blocks(part, head)
         plain = escape(f"{head} · {part}" if head else part)
+        if last and _ID.fullmatch(asker):
+            blocks.append(section(who(asker)))
         if last and footer:
             blocks += context(footer)
             plain = f"{plain}\n{escape(footer)}" if weight(footer) + len(plain) < 3_950 else plain

@@ -11,17 +11,12 @@ from zoneinfo import ZoneInfo
 import aiohttp
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.errors import SlackApiError, SlackClientError
-from slack_sdk.http_retry.builtin_async_handlers import (
-    AsyncConnectionErrorRetryHandler,
-    AsyncRateLimitErrorRetryHandler,
-    AsyncServerErrorRetryHandler,
-)
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot import log
 from bot.access import Actor
 from bot.errors import OpsthreadError, SettingsError
-from bot.slack import listeners
+from bot.slack import listeners, web
 from bot.slack.catchup import Catchup, Plan
 from bot.slack.commands import Commands
 from bot.slack.incoming import Us
@@ -36,8 +31,6 @@ from storage import commands
 from storage.errors import StorageError
 from storage.records import Command, NewPost, Session, Turn
 from storage.store import Store
-
-CALL_S = 30  # seconds a call to Slack may take
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +84,7 @@ class SlackFront:
         self._socket: Socket | None = None
         self._deaf_since: float | None = None
         self._hello = asyncio.Event()
+        self.caught_up = asyncio.Event()  # what was written while we were away has been read
         self._first_plan: Plan | None = None
         self._reader: asyncio.Task[None] | None = None
         self._log = log.get("slack.front")
@@ -133,9 +127,13 @@ class SlackFront:
 
     async def open(self) -> None:
         """Find out who we are. Raises SettingsError when Slack refuses the token."""
-        self._http = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=CALL_S))
+        self._http = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=web.CALL_S))
         client = self._client(retrying=True)
-        us, url, enterprise = await self._who_we_are(client)
+        try:
+            us, url, enterprise = await self._who_we_are(client)
+        except BaseException:
+            await self._http.close()
+            raise
         self._us, self._url = us, url
         self._people = People(client, us, inventory=lambda: self._inventory(us.team), enterprise=enterprise)
         self._sender = Sender(self._store, self._client(retrying=False), team=us.team, owner=self._owner)
@@ -181,7 +179,11 @@ class SlackFront:
         self._socket = Socket(
             app, app_token=self._config.app_token, api_url=self._config.api_url, on_hello=self._on_hello
         )
-        await self._socket.start()
+        try:
+            await self._socket.start()
+        except BaseException:
+            await self.stop_intake(grace_s=0)
+            raise
 
     async def stop_intake(self, *, grace_s: float = 5.0) -> None:
         """Take nothing more in; before the desk is closed."""
@@ -213,19 +215,7 @@ class SlackFront:
         return self._people, self._sender
 
     def _client(self, *, retrying: bool) -> AsyncWebClient:
-        """retrying: for reads. Posts go without, since a blind second try may post twice."""
-        handlers = [
-            AsyncConnectionErrorRetryHandler(max_retry_count=2),
-            AsyncRateLimitErrorRetryHandler(max_retry_count=3),
-            AsyncServerErrorRetryHandler(max_retry_count=2),
-        ]
-        return AsyncWebClient(
-            token=self._config.bot_token,
-            base_url=self._config.api_url,
-            timeout=CALL_S,
-            session=self._http,
-            retry_handlers=handlers if retrying else [],
-        )
+        return web.client(self._config.bot_token, self._config.api_url, retrying=retrying, session=self._http)
 
     async def _who_we_are(self, client: AsyncWebClient) -> tuple[Us, str, str | None]:
         """auth.test; while Slack is away it is asked again."""
@@ -259,6 +249,7 @@ class SlackFront:
         while True:
             await self._hello.wait()
             self._hello.clear()
+            self.caught_up.clear()
             since, self._deaf_since = self._deaf_since, None
             plan, self._first_plan = self._first_plan, None
             try:
@@ -269,3 +260,5 @@ class SlackFront:
                 self._deaf_since = min(filter(None, (since, self._deaf_since)), default=None)
                 self._first_plan = plan
                 self._hello.set()
+            else:
+                self.caught_up.set()

@@ -34,7 +34,8 @@ from storage.store import Store
 
 SETTLE_S = 3.0  # how long a post of ours that is on its way is waited for before people are judged
 PATIENCE_S = 600.0  # how long a message is held while the database is away
-_TRIES = 5  # of asking Slack who somebody is
+ASK_AGAIN_S = 0.5  # until Slack is asked again who somebody is; doubles every time
+_TRIES = 5
 
 
 class Desk(Protocol):
@@ -155,7 +156,7 @@ class Reception:
                 return await self._parts.people.person(said.author)
             except SlackSilent:
                 self._log.warning("author unknown: Slack does not answer", author=said.author)
-                await asyncio.sleep(0.5 * 2**n)
+                await asyncio.sleep(ASK_AGAIN_S * 2**n)
         await self._say(said, "silent", "I could not ask Slack who you are. Please say it again in a minute.")
         return None
 

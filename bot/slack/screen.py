@@ -36,9 +36,11 @@ from bot.slack.blocks import Line, Message, Progress, duration, size
 from storage.records import Command, CommandState, MilestoneKind, NewPost, Session, Turn, TurnState
 
 EVERY_S = 3.0  # seconds between two edits of a progress message
+LONG_S = 120.0  # a turn that took longer ends by naming who asked
 SHOWN = 8  # commands shown; the earlier ones are counted
 
-Edit = Callable[[str, Message], Awaitable[bool]]  # (post key, new content) -> done; False: not posted yet
+# (post key, its content at the moment it is sent) -> done; False: not posted yet, or Slack said no
+Edit = Callable[[str, Callable[[], Message]], Awaitable[bool]]
 Queue = Callable[[NewPost], Awaitable[None]]
 Recall = Callable[[], Awaitable[Sequence[Command]]]
 
@@ -100,6 +102,7 @@ class SlackScreen:
         self._dirty = asyncio.Event()
         self._worker: asyncio.Task[None] | None = None
         self._resumed = False
+        self._rendered: Progress | None = None
         self._hurry = asyncio.Event()
         self._log = log.get("slack.screen")
 
@@ -147,7 +150,9 @@ class SlackScreen:
         return self._new(f"{ref}:{event.approval.state}", payload)
 
     def _answer(self, event: Answered) -> tuple[NewPost, ...]:
-        parts = self._parts(f"answer:{self._turn.id}", blocks.prose(event.text, footer=event.footer))
+        asker = self._turn.person if event.seconds >= LONG_S else ""
+        messages = blocks.prose(event.text, footer=event.footer, asker=asker)
+        parts = self._parts(f"answer:{self._turn.id}", messages)
         self._finish(event)
         last = blocks.progress(self._view())
         payload = last.payload("chat.update", ref=self._key, otherwise="drop")
@@ -249,13 +254,12 @@ class SlackScreen:
             self._dirty.clear()
             if self._over():
                 return  # the last state goes through the outbox, behind the answer
-            view = self._view()
-            if view != shown and await self._edit(self._key, blocks.progress(view)):
-                shown = view
+            if (view := self._view()) != shown and await self._edit(self._key, self._render):
+                shown = self._rendered
                 if self._over():  # our edit may have landed behind the outbox's last one
-                    await self._edit(self._key, blocks.progress(self._view()))
+                    await self._edit(self._key, self._render)
                     return
-            if self._hurry.is_set() and self._view() == view:
+            if self._hurry.is_set() and self._view() in (view, shown):
                 return
             await self._pause()
             if self._view() != shown:
@@ -276,6 +280,10 @@ class SlackScreen:
 
     def _over(self) -> bool:
         return self._state.over
+
+    def _render(self) -> Message:
+        self._rendered = self._view()
+        return blocks.progress(self._rendered)
 
     def _view(self) -> Progress:
         return self._state.view(str(self._turn.id))
@@ -321,7 +329,7 @@ def posts_only(session: Session, turn: Turn, *, zone: tzinfo) -> SlackScreen:
     async def queue(_post: NewPost) -> None:
         return None
 
-    async def edit(_key: str, _message: Message) -> bool:
+    async def edit(_key: str, _content: Callable[[], Message]) -> bool:
         return False
 
     async def recall() -> list[Command]:

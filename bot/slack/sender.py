@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -30,6 +30,7 @@ EVENT_TYPE = "opsthread"  # of our metadata: event_payload.post is the post's ke
 POLL_S = 1.0
 LEASE_S = 90.0  # longer than every try takes
 TRY_S = 60.0
+EDIT_GAP_S = 1.25  # chat.update is Tier 3: 50 a minute for the whole app
 AT_ONCE = 8  # posts under way, each in another thread
 LONGEST_PAUSE_S = 60.0
 
@@ -75,6 +76,9 @@ class Sender:
         self._owner = owner
         self._wake = asyncio.Event()
         self._stopping = False
+        self._pace = asyncio.Lock()
+        self._free_at = 0.0
+        self._places: dict[str, tuple[str, str]] = {}  # of messages that are being edited
         self._tasks: list[asyncio.Task[None]] = []
         self._log = log.get("slack.sender")
 
@@ -105,13 +109,18 @@ class Sender:
         else:
             self._wake.set()
 
-    async def edit(self, key: str, message: Message, *, wait_s: float = 5.0) -> bool:
-        """Change a delivered post at once, best effort. False: it is not delivered, or Slack said no."""
+    async def edit(self, key: str, content: Callable[[], Message], *, wait_s: float = 5.0) -> bool:
+        """Change a delivered post, best effort. False: it is not delivered, or Slack said no.
+
+        Edits of all turns are EDIT_GAP_S apart; content is asked for when its turn has come.
+        """
         try:
             found = await self._delivered(key, wait_s)
             if found is None:
                 return False
             channel, ts = found
+            await self._paced()
+            message = content()
             await self._client.chat_update(
                 channel=channel, ts=ts, text=message.text, blocks=list(message.blocks)
             )
@@ -132,13 +141,28 @@ class Sender:
             return False
         return True
 
+    async def _paced(self) -> None:
+        """Wait for the next free place in Slack's allowance for edits."""
+        async with self._pace:
+            now = asyncio.get_running_loop().time()
+            if self._free_at > now:
+                await asyncio.sleep(self._free_at - now)
+            self._free_at = max(now, self._free_at) + EDIT_GAP_S
+
     async def _delivered(self, key: str, wait_s: float) -> tuple[str, str] | None:
+        if key in self._places:
+            return self._places[key]
         deadline = asyncio.get_running_loop().time() + wait_s
         while True:
             async with self._store.begin() as db:
                 found = await outbox.place(db, key)
-            if found is None or found[1] is not None:
-                return (found[0], found[1]) if found and found[1] else None
+            if found is not None and found[1] is not None:
+                if len(self._places) >= 500:
+                    self._places.pop(next(iter(self._places)))
+                self._places[key] = (found[0], found[1])
+                return self._places[key]
+            if found is None:
+                return None
             if asyncio.get_running_loop().time() > deadline:
                 return None
             await asyncio.sleep(0.1)

@@ -19,10 +19,10 @@ from slack_bolt.adapter.socket_mode.async_handler import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.socket_mode.async_client import AsyncBaseSocketModeClient
-from slack_sdk.web.async_client import AsyncWebClient
 
 from bot import log
 from bot.errors import SettingsError
+from bot.slack import web
 
 PING_S = 5.0  # between pings; four missed ones make a connection stale
 WATCH_S = 1.0
@@ -40,7 +40,8 @@ class Socket:
     def __init__(self, app: AsyncApp, *, app_token: str, api_url: str, on_hello: Hello) -> None:
         self._app = app
         self._token = app_token
-        self._client = AsyncWebClient(token=app_token, base_url=api_url, retry_handlers=[])
+        self._client = web.client(app_token, api_url, retrying=False)
+        self._local = web.local(api_url)
         self._on_hello = on_hello
         self._handler: AsyncSocketModeHandler | None = None
         self._connecting: asyncio.Task[None] | None = None
@@ -86,6 +87,8 @@ class Socket:
             ping_interval=PING_S,
             logger=logging.getLogger("slack_sdk.socket_mode"),
         )
+        if self._local:
+            handler.client.proxy = None
         handler.client.on_message_listeners.append(self._heard)
         self._handler = handler
         self._connecting = asyncio.create_task(_connect(handler.client), name="socket connect")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -117,6 +118,7 @@ async def start(store: Store, slack: FakeSlack) -> AsyncIterator[Start]:
         running.append(made)
         await front.start(desk, approvals)
         await slack.connected(count + 1)
+        await asyncio.wait_for(front.caught_up.wait(), 15)
         return made
 
     yield begin

@@ -6,6 +6,7 @@ import pytest
 from sqlalchemy import text
 
 from bot.events import Noted
+from bot.slack import reception
 from bot.ssh.inventory import Inventory
 from storage import inbox
 from tests.fakes.slack import FakeSlack, words
@@ -279,14 +280,17 @@ async def test_messages_of_file_and_broadcast_kind_count_and_edits_do_not(
     assert [turn.text for turn in await bot.turns()] == ["check web-1", "and this"]
 
 
-async def test_when_slack_does_not_say_who_it_is_the_author_is_told(start: Start, slack: FakeSlack) -> None:
+async def test_when_slack_does_not_say_who_it_is_it_is_asked_again_and_then_the_author(
+    start: Start, slack: FakeSlack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reception, "ASK_AGAIN_S", 0.02)
     bot = await start()
     slack.fail("users.info", times=4, error="internal_error")
     await slack.mention("U01ALICE", "check web-1")
-    await slack.until(lambda: len(slack.called("users.info")) >= 5)
-    async with asyncio.timeout(10):
-        while not await bot.turns():
-            await asyncio.sleep(0.05)
+    assert [turn.text for turn in await bot.turns()] == ["check web-1"]
+    slack.fail("users.info", times=5, error="internal_error")
+    message = await slack.mention("U02BOB", "check web-2")
+    assert "I could not ask Slack who you are" in await answered(slack, message["ts"])
     assert len(await bot.turns()) == 1
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ C = "C01OPS"
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "POLL_S", 0.1)
+    monkeypatch.setattr(module, "EDIT_GAP_S", 0.3)
 
 
 def post(key: str, ts: str, **payload: Any) -> NewPost:
@@ -196,8 +198,24 @@ async def test_a_progress_edit_finds_its_message_also_after_a_restart(start: Sta
     await bot.stop()
     again = await start(before=0)
     _, sender = again.front._opened()
-    assert await sender.edit("progress:1", note("step 2")[0])
-    assert not await sender.edit("progress:2", note("never posted")[0])
+    assert await sender.edit("progress:1", lambda: note("step 2")[0])
+    assert not await sender.edit("progress:2", lambda: note("never posted")[0])
     slack.fail("chat.update", error="message_not_found")
-    assert not await sender.edit("progress:1", note("step 3")[0])
+    assert not await sender.edit("progress:1", lambda: note("step 3")[0])
     assert texts(slack, ts) == ["step 2"]
+
+
+async def test_edits_of_all_turns_keep_a_distance_and_show_the_newest(start: Start, slack: FakeSlack) -> None:
+    bot = await start()
+    ts = await root(slack)
+    await bot.post(*(post(f"progress:{n}", ts) for n in range(3)))
+    await settled(bot, "progress:2")
+    _, sender = bot.front._opened()
+    newest = ["old"]
+    edits = [asyncio.create_task(sender.edit(f"progress:{n}", lambda: note(newest[0])[0])) for n in range(3)]
+    await slack.until(lambda: slack.called("chat.update"))
+    newest[0] = "new"
+    assert all(await asyncio.gather(*edits))
+    times = [call.at for call in slack.called("chat.update")]
+    assert all(later - earlier >= 0.25 for earlier, later in itertools.pairwise(times))
+    assert texts(slack, ts) == ["old", "new", "new"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC
 from typing import Any
 
@@ -42,7 +44,8 @@ class Slackish:
     async def queue(self, post: NewPost) -> None:
         self.queued.append(post)
 
-    async def edit(self, _key: str, message: Message) -> bool:
+    async def edit(self, _key: str, content: Callable[[], Message]) -> bool:
+        message = content()
         self.under_way.set()
         await self.slow.wait()
         if self.posted:
@@ -245,3 +248,10 @@ async def test_a_message_that_is_not_delivered_yet_is_edited_later() -> None:
     slack.edited.clear()
     assert "step 1" in await slack.next_edit()
     await view.close()
+
+
+def test_a_long_turn_ends_by_naming_who_asked() -> None:
+    view = Slackish().screen(person="U01ALICE")
+    quick, slow = (view.posts(replace(made.answered(), seconds=seconds))[0] for seconds in (5.0, 500.0))
+    assert "<@U01ALICE>" not in str(quick.payload)
+    assert "<@U01ALICE>" in str(slow.payload["blocks"])
