@@ -131,6 +131,9 @@ class EmbeddedPostgres:
         """Leave; the last one to leave stops the server in order. Harmless when not started."""
         if self._users is None:
             return
+        if not self._folder.exists():  # removed under the server, which ends by itself when it notices
+            self._leave()
+            return
         async with self._locked():
             self._leave()
             if not self._others():

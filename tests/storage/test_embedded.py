@@ -287,6 +287,16 @@ async def test_stopping_without_a_start_or_twice_is_harmless(folder: Path) -> No
     await postgres.stop()
 
 
+async def test_stopping_after_the_folder_was_removed_is_harmless(folder: Path) -> None:
+    postgres = EmbeddedPostgres(folder / "gone", settings=FAST)
+    await postgres.start()
+    pid = server_pid(folder / "gone/postgres/data")
+    shutil.rmtree(folder / "gone")
+    await postgres.stop()
+    assert pid is not None
+    os.kill(pid, signal.SIGQUIT)  # it would notice within a minute
+
+
 def test_programs_are_found_for_the_version_that_made_the_data() -> None:
     newest = find()
     assert newest.major >= 15

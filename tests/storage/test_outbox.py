@@ -101,7 +101,7 @@ async def test_text_that_postgres_cannot_hold_is_stored_without_it(store: Store)
     payload = {"text": "a\x00b\ud800c", "blocks": [{"text": "\\u0000 stays"}]}
     await add(store, NewPost("a", "C1", None, payload))
     (found,) = await claim(store)
-    assert found.payload == {"text": "ab?c", "blocks": [{"text": "\\u0000 stays"}]}
+    assert found.payload == {"text": "a\ufffdb\ufffdc", "blocks": [{"text": "\\u0000 stays"}]}
 
 
 async def test_adding_wakes_who_listens(store: Store) -> None:
