@@ -55,7 +55,7 @@ rd out <o.p & rd err <e.p &
 cd /; timeout -k %(kill)s %(limit)s /bin/sh -c %(run)s </dev/null >"$1/o.p" 2>"$1/e.p"; r=$?
 cd "$1" || exit; rm -f o.p e.p; n=0
 while [ $n -lt 10 ] && { [ ! -f out.e ] || [ ! -f err.e ]; }; do sleep .1 2>/dev/null || sleep 1; n=$((n+1)); done
-printf '%%s %%s\\n' $r $(($(date +%%s)-t0)) >s.tmp; mv s.tmp status"""
+printf '%%s %%s %%s\\n' $r $(($(date +%%s)-t0)) %(limit)s >s.tmp; mv s.tmp status"""
 _PRESENT = """if [ ! -d "$k" ] || [ ! -O "$k" ]; then echo none; exit; fi
 """
 _FOLLOW = """sz() { if [ -s "$k/$1" ]; then wc -c <"$k/$1"; else echo 0; fi; }
@@ -69,10 +69,10 @@ elif [ $n -gt 40 ]; then st=unborn; break; fi
 printf 'run %s\\n' $(($(sz out)+$(sz err)+0))
 n=$((n+1)); if [ $n -lt 20 ]; then sleep .1 2>/dev/null || sleep 1; else sleep 1; fi
 done
-r=-1; s=0; [ -f "$k/status" ] && read -r r s <"$k/status"
+r=-1; s=0; l=0; [ -f "$k/status" ] && read -r r s l <"$k/status"
 [ -f "$k/collected" ] && st=collected
 a=$(($(sz out)+0)); b=$(($(sz out.t)+0)); c=$(($(more out.m)+0)); e=$(($(sz err)+0)); f=$(($(sz err.t)+0)); g=$(($(more err.m)+0))
-printf 'end %s %s %s %s %s %s %s %s %s\\n' $st $r $s $a $b $c $e $f $g
+printf 'end %s %s %s %s %s %s %s %s %s %s\\n' $st $r $s $l $a $b $c $e $f $g
 for x in "out $a" "out.t $b" "err $e" "err.t $f"; do set -- $x; [ $2 -gt 0 ] && head -c $2 "$k/$1"; done; exit 0"""
 _FORGET = 'cd "$k" 2>/dev/null && rm -f out out.* err err.* && : >collected'
 
@@ -118,6 +118,7 @@ class Report:
         self.status = -1
         self.seconds = 0.0
         self.bytes_so_far = 0
+        self._limit = 0
         self._sizes: list[int] = []
         self._line = bytearray()
         self._body = bytearray()
@@ -140,12 +141,17 @@ class Report:
                 self.state = "none"
             case ["refused", *why]:
                 self.state, self.why = "refused", " ".join(why)
-            case ["end", state, status, seconds, *sizes] if state in STATES and len(sizes) == 6:
+            case ["end", state, status, seconds, limit, *sizes] if state in STATES and len(sizes) == 6:
                 self.started, self.state = True, STATES[state]
-                self.status, self.seconds = int(status), float(seconds)
+                self.status, self.seconds, self._limit = int(status), float(seconds), int(limit)
                 self._sizes = [int(size) for size in sizes]
             case _:
                 self.why = " ".join(words)[:200]  # not ours: an error of the host's shell
+
+    @property
+    def timed_out(self) -> bool:
+        """Ended by its limit: 124 and 137 may also be the program's own, so the host's clock decides."""
+        return self.status in {124, 137} and self.seconds >= self._limit - 1
 
     @property
     def whole(self) -> bool:

@@ -21,6 +21,7 @@ from bot.ssh.records import Host
 PROGRESS_S = 30.0
 GRACE_S = 8.0  # beyond the limit: KILL after 2 s, then the way back; later than that nobody answers
 OPEN_S = 10.0  # for a channel on a connection that was alive a moment ago
+BUSY_S = 0.1  # before a channel is asked for again
 PROOF_LIMIT_S = 10
 FOLLOW_S = 15  # beyond a change's limit, for its last output to be written and fetched
 ALGORITHMS = ("ssh-ed25519", "ecdsa-sha2-nistp256", "rsa-sha2-512")
@@ -129,7 +130,7 @@ class Remote:
             if report.state == "none":
                 return Outcome(None, unknown=f"the connection broke while `{run}` was being started on "
                                f"{host.name} and it left no trace there; I did not start it again")  # fmt: skip
-        return await self._settled(host, report, key=key, limit_s=limit_s, what=f"`{run}`")
+        return await self._settled(host, report, key=key, what=f"`{run}`")
 
     async def collect(self, host: Host, *, key: str, limit_s: int) -> Outcome | None:
         """Take up a change that another process started: waits for it up to limit_s seconds.
@@ -139,7 +140,7 @@ class Remote:
         report = await self._follow(host, detached.follow(key=key), limit_s=limit_s, progress=None)
         if report.state == "none":
             return None
-        return await self._settled(host, report, key=key, limit_s=None, what="the change")
+        return await self._settled(host, report, key=key, what="the change")
 
     async def fingerprint(self, host: Host) -> str:
         """SHA256:… of the host's verified key."""
@@ -204,9 +205,7 @@ class Remote:
         await self._exchange(host, text, limit_s=limit_s, out=report, err=Kept(4_096), progress=told)
         return report
 
-    async def _settled(
-        self, host: Host, report: detached.Report, *, key: str, limit_s: int | None, what: str
-    ) -> Outcome:
+    async def _settled(self, host: Host, report: detached.Report, *, key: str, what: str) -> Outcome:
         """The outcome of a change, and its output removed from the host once we hold it."""
         if report.state == "refused":
             raise HostError(f"{host.name} did not start {what}: {report.why}; nothing was run")
@@ -224,7 +223,7 @@ class Remote:
         if outcome.unknown:
             return outcome
         await self._forget(host, key)
-        if limit_s is not None and report.status in {124, 137} and report.seconds >= limit_s - 1:
+        if report.timed_out:
             return replace(outcome, timed_out=True, signal="KILL" if report.status == 137 else "TERM")
         return replace(outcome, exit_status=report.status)
 
@@ -278,18 +277,24 @@ class Remote:
             exchange.close()
 
     async def _send(self, link: Link, text: str, exchange: Exchange) -> None:
-        try:
-            await asyncio.wait_for(start(link.connection, text, exchange), self._open_s)
-        except (OSError, asyncssh.Error) as error:
-            if not exchange.opened:
-                reason = str(error) or "no answer"
-                raise HostUnreachable(
-                    f"{link.host.name} opened no channel: {reason}; nothing was sent"
-                ) from None
-            if isinstance(error, asyncssh.ChannelOpenError) and not link.connection.is_closed():
-                raise HostError(f"{link.host.name} refused to run a command: {error}") from None
-            exchange.silent = not exchange.closed
-            self._pool.retire(link)
+        ends = time.monotonic() + self._open_s
+        while True:
+            try:
+                await asyncio.wait_for(start(link.connection, text, exchange), self._open_s)
+                return
+            except (OSError, asyncssh.Error) as error:
+                alive = isinstance(error, asyncssh.ChannelOpenError) and not link.connection.is_closed()
+                if exchange.opened and not alive:  # it may have been sent
+                    exchange.silent = not exchange.closed
+                    self._pool.retire(link)
+                    return
+                if exchange.opened:
+                    raise HostError(f"{link.host.name} refused to run a command: {error}") from None
+                if not alive or time.monotonic() > ends:
+                    raise HostUnreachable(
+                        f"{link.host.name} opened no channel: {str(error) or 'no answer'}; nothing was sent"
+                    ) from None
+            await asyncio.sleep(BUSY_S)  # its MaxSessions is below our eight, or it frees them late
 
     async def _prove(self, link: Link, host: Host) -> None:
         """The wrapper itself, once a connection: an account where it fails must not be used at all."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
+import shutil
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from bot.demo.host import DemoHost, write_hosts_yml
+from bot.ssh import detached
 from bot.ssh.inventory import Host, load
 from bot.ssh.remote import Remote
 from tests.fakes.ssh import Sshd, sshd_path
@@ -66,8 +68,16 @@ async def remote() -> AsyncIterator[Remote]:
 
 
 @pytest.fixture
-def key() -> str:
-    return f"test-{secrets.token_hex(8)}"
+def key() -> Iterator[str]:
+    """The key of a change; its tomb on this machine is removed after the test."""
+    made = f"test-{secrets.token_hex(8)}"
+    yield made
+    shutil.rmtree(kept(made), ignore_errors=True)
+
+
+def kept(key: str) -> Path:
+    """Where a change of this key is kept on this machine."""
+    return Path("/var/tmp") / f".opsthread-{os.getuid()}" / detached.folder_name(key)
 
 
 @pytest.fixture

@@ -16,11 +16,7 @@ from bot.ssh.inventory import Host
 from bot.ssh.pool import Pool
 from bot.ssh.remote import Remote
 from tests.fakes.ssh import Sshd, alive
-from tests.ssh.conftest import until
-
-
-def folder(key: str) -> Path:
-    return Path("/var/tmp") / f".opsthread-{os.getuid()}" / detached.folder_name(key)
+from tests.ssh.conftest import kept, until
 
 
 async def test_a_change_gives_status_output_and_both_streams(host: Host, remote: Remote, key: str) -> None:
@@ -40,11 +36,11 @@ async def test_the_same_key_never_runs_twice(host: Host, remote: Remote, key: st
 
 async def test_the_output_is_private_and_removed_once_collected(demo: Host, remote: Remote, key: str) -> None:
     task = asyncio.create_task(remote.change(demo, "echo secret; sleep 1", key=key, limit_s=10))
-    await until(lambda: (folder(key) / "out").exists())
-    assert folder(key).stat().st_mode & 0o777 == 0o700
-    assert folder(key).parent.stat().st_mode & 0o777 == 0o700
+    await until(lambda: (kept(key) / "out").exists())
+    assert kept(key).stat().st_mode & 0o777 == 0o700
+    assert kept(key).parent.stat().st_mode & 0o777 == 0o700
     assert (await task).stdout == "secret\n"
-    assert not (folder(key) / "out").exists()
+    assert not (kept(key) / "out").exists()
     again = await remote.collect(demo, key=key, limit_s=5)
     assert again is not None
     assert (again.exit_status, again.stdout, again.truncated) == (0, "", True)
@@ -56,7 +52,7 @@ async def test_what_never_started_is_none(host: Host, remote: Remote, key: str) 
 
 async def test_cancelling_leaves_a_change_running(demo: Host, remote: Remote, key: str, mark: str) -> None:
     task = asyncio.create_task(remote.change(demo, f"sleep 1; echo survived {mark}", key=key, limit_s=20))
-    await until(lambda: (folder(key) / "started").exists())
+    await until(lambda: (kept(key) / "started").exists())
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -73,7 +69,7 @@ from bot.ssh.inventory import Host
 from bot.ssh.remote import Remote
 name, port, user, known, identity, key, run = sys.argv[1:]
 host = Host(name, "127.0.0.1", int(port), user, Path(known), (Path(identity),))
-asyncio.run(Remote().change(demo, run, key=key, limit_s=30))
+asyncio.run(Remote().change(host, run, key=key, limit_s=30))
 """
 
 
@@ -83,7 +79,7 @@ async def test_a_change_survives_our_kill_9_and_another_process_collects_it(
     run = f"echo {mark} >>{tmp_path}/ran; sleep 1.5; echo finished {mark}"
     words = [host.name, str(host.port), host.user, str(host.known_hosts), str(host.identity[0]), key, run]
     process = subprocess.Popen([sys.executable, "-c", KILLED, *words], stdout=subprocess.DEVNULL)
-    await until((tmp_path / "ran").exists, 20)
+    await until(lambda: (tmp_path / "ran").exists() or process.poll() is not None, 20)
     process.send_signal(signal.SIGKILL)
     process.wait()
     outcome = await remote.collect(host, key=key, limit_s=15)
@@ -96,7 +92,7 @@ async def test_a_change_survives_our_kill_9_and_another_process_collects_it(
 @pytest.mark.sshd
 async def test_a_lost_connection_is_taken_up_again(sshd: Sshd, remote: Remote, key: str) -> None:
     task = asyncio.create_task(remote.change(sshd.host(), "sleep 1.5; echo finished", key=key, limit_s=20))
-    await until(lambda: (folder(key) / "started").exists())
+    await until(lambda: (kept(key) / "started").exists())
     await asyncio.sleep(0.3)  # the follower has said that it began
     for pid in sshd.sessions():
         os.kill(pid, signal.SIGKILL)
@@ -108,7 +104,7 @@ async def test_a_change_still_running_is_said_and_collected_later(
     demo: Host, remote: Remote, key: str
 ) -> None:
     task = asyncio.create_task(remote.change(demo, "sleep 2; echo end", key=key, limit_s=20))
-    await until(lambda: (folder(key) / "started").exists())
+    await until(lambda: (kept(key) / "started").exists())
     early = await remote.collect(demo, key=key, limit_s=1)
     assert early is not None
     assert "still runs on" in early.unknown
@@ -119,13 +115,16 @@ async def test_a_change_still_running_is_said_and_collected_later(
 async def test_the_limit_ends_a_change(host: Host, remote: Remote, key: str, mark: str) -> None:
     outcome = await remote.change(host, f"echo begun; sleep {mark}", key=key, limit_s=1)
     assert (outcome.timed_out, outcome.exit_status, outcome.stdout) == (True, None, "begun\n")
+    again = await remote.collect(host, key=key, limit_s=5)
+    assert again is not None
+    assert again.timed_out
     await until(lambda: not alive(f"sleep {mark}"))
 
 
 async def test_a_runner_that_was_killed_is_unknown(demo: Host, remote: Remote, key: str, mark: str) -> None:
     task = asyncio.create_task(remote.change(demo, f"echo part; sleep {mark}", key=key, limit_s=60))
-    await until(lambda: (folder(key) / "out").exists() and (folder(key) / "out").stat().st_size)
-    os.kill(int((folder(key) / "started").read_text().split()[0]), signal.SIGKILL)
+    await until(lambda: (kept(key) / "out").exists() and (kept(key) / "out").stat().st_size)
+    os.kill(int((kept(key) / "started").read_text().split()[0]), signal.SIGKILL)
     outcome = await task
     assert "was ended on" in outcome.unknown
     assert outcome.stdout == "part\n"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 
 from bot.cli import main
 from bot.ssh.inventory import Host, load
@@ -19,7 +21,7 @@ Run = Callable[..., Awaitable[tuple[int, str, str]]]
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Iterator[Run]:
     """The console script in a thread of this process: status, stdout, stderr."""
     for name in list(os.environ):
         if name.startswith(("OPSTHREAD_", "SLACK_", "OPENAI_", "DATABASE_")):
@@ -36,7 +38,10 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
         out, err = capsys.readouterr()
         return status, out, err
 
-    return call
+    handlers = logging.getLogger().handlers[:]
+    yield call
+    structlog.reset_defaults()  # the commands set up logging to the captured stderr, which is closed now
+    logging.getLogger().handlers[:] = handlers
 
 
 def _status() -> int:

@@ -149,6 +149,20 @@ async def test_a_host_certificate_is_enough_for_the_name_it_was_made_for(
         server.stop()
 
 
+@pytest.mark.sshd
+async def test_a_server_with_fewer_sessions_than_we_use_is_waited_for(tmp_path: Path, remote: Remote) -> None:
+    need(sshd_path(), "sshd")
+    server = Sshd(tmp_path, more="MaxSessions 2\n")
+    server.start()
+    try:
+        runs = [remote.run(server.host(), f"sleep .1; echo {n}", limit_s=9) for n in range(12)]
+        assert [outcome.stdout for outcome in await asyncio.gather(*runs)] == [f"{n}\n" for n in range(12)]
+        assert len(remote._pool._links) == 1
+    finally:
+        await remote.close()
+        server.stop()
+
+
 async def test_the_check_of_a_good_host_measures_it(host: Host, remote: Remote) -> None:
     report = await remote.check(host)
     assert (report.ok, report.reason, report.sudo) == (True, "", None)

@@ -70,7 +70,7 @@ def test_nul_and_broken_utf8_become_the_replacement_character() -> None:
 
 @given(st.lists(st.integers(1, 7), max_size=40))
 def test_a_changes_report_is_read_in_pieces_of_any_size(sizes: list[int]) -> None:
-    stream = b"run 0\nrun 5\nend done 3 12 5 0 0 2 0 0\nhelloer"
+    stream = b"run 0\nrun 5\nend done 3 12 30 5 0 0 2 0 0\nhelloer"
     report, at = Report(), 0
     for size in [*sizes, len(stream)]:
         report.add(stream[at : at + size])
@@ -82,5 +82,5 @@ def test_a_changes_report_is_read_in_pieces_of_any_size(sizes: list[int]) -> Non
 
 def test_a_report_cut_in_the_middle_is_not_whole() -> None:
     report = Report()
-    report.add(b"end done 0 1 500 0 0 0 0 0\nhalf")
+    report.add(b"end done 0 1 30 500 0 0 0 0 0\nhalf")
     assert not report.whole
