@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
+import hypothesis
 import psycopg
 import pytest
 from psycopg import sql
@@ -20,6 +21,9 @@ from storage.store import Store
 # Nothing in a test outlives the machine, so nothing needs to reach the disk.
 FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "autovacuum": "off"}
 _numbers = itertools.count(1)
+# Examples are not kept between runs: a checkout may be read-only, and hypothesis would warn.
+hypothesis.settings.register_profile("here", database=None)
+hypothesis.settings.load_profile("here")
 
 
 def named(url: str, database: str) -> str:
