@@ -75,8 +75,8 @@ _PS_USER = re.compile(
 _PS = Options(
     flags=listed("-A -e -f -F -l -L -T -H -w -y -Z -a -d -j -M --forest --no-headers --no-heading --headers"),
     values={
-        "-o": "names", "-p": "numbers", "-C": "names", "-u": "user", "-U": "user", "--sort": "names",
-        "--ppid": "numbers", "--pid": "numbers", "--user": "user", "-O": "names",
+        "-o": "columns", "-p": "numbers", "-C": "names", "-u": "user", "-U": "user", "--sort": "columns",
+        "--ppid": "numbers", "--pid": "numbers", "--user": "user", "-O": "columns",
     },
 )  # fmt: skip
 
@@ -123,7 +123,9 @@ def xargs(words: tuple[Word, ...], scene: Scene) -> tuple[Word, ...]:
     """Only in front of programs that are harmless whatever words they get."""
     at = 0
     while at < len(words) and words[at].text.startswith("-"):
-        if words[at].text in ("-n", "-L", "-P") and at + 1 < len(words):
+        if words[at].text == "-d" and at + 1 < len(words) and words[at + 1].text in ("\\n", "\\0"):
+            at += 2
+        elif words[at].text in ("-n", "-L") and at + 1 < len(words):
             check_kind("small", words[at + 1], scene)
             at += 2
         elif re.fullmatch(r"-(?:0|r|0r|r0|n[0-9]{1,3}|-null|-no-run-if-empty)|-d\\n", words[at].text):
@@ -140,14 +142,12 @@ def xargs(words: tuple[Word, ...], scene: Scene) -> tuple[Word, ...]:
 
 def ps(words: tuple[Word, ...], scene: Scene) -> tuple[Word, ...]:
     """No environment (BSD `e`), and only columns that do not show it."""
-    dashed = tuple(w for w in words if not _PS_BSD.fullmatch(w.text) or w.glob)
     if len(words) == 1 and words[0].text in ("-aux", "-auxww", "-auxf", "-auxwww"):
         return words
-    given = read_options(dashed, _PS, scene)
-    bare = [w.text for w in given.words]
-    for text in bare:
-        if not re.fullmatch(r"[0-9]{1,9}", text):
-            raise NotProved(f"ps {text} may show the environment of processes, with secrets in it")
+    given = read_options(words, _PS, scene)
+    for word in given.words:
+        if word.glob or not (_PS_BSD.fullmatch(word.text) or re.fullmatch(r"[0-9]{1,9}", word.text)):
+            raise NotProved(f"ps {word.text} may show the environment of processes, with secrets in it")
     for name, value in given.options:
         if name in ("-o", "-O", "--sort") and value:
             for column in value.text.split(","):
@@ -165,13 +165,17 @@ def sampling(given: Given, scene: Scene) -> None:
     numbers = [int(w.text) for w in given.words if w.text.isdigit()]
     if len(numbers) == 1 and not scene.bounded:
         raise NotProved("an interval without a count does not end; add a count, such as 1 5")
+    if len(numbers) > 2:
+        raise NotProved("more numbers than an interval and a count")
     if len(numbers) == 2 and numbers[0] * numbers[1] > LONGEST_SAMPLING_S:
         raise NotProved(f"would sample for more than {LONGEST_SAMPLING_S} seconds; use a smaller count")
 
 
 def follow(given: Given, scene: Scene) -> None:
     """`-f` does not end by itself."""
-    if given.has("-f", "-F", "--follow") and not scene.bounded:
+    # journalctl has a -F that takes a value and ends.
+    following = any(name in ("-f", "-F", "--follow") and value is None for name, value in given.options)
+    if following and not scene.bounded:
         raise NotProved("following is unbounded; try: timeout 10 … -f … (up to 60 seconds)")
 
 
@@ -188,6 +192,8 @@ def ping(given: Given, scene: Scene) -> None:
     count = given.value("-c")
     if not count or not 0 < int(count) <= MOST_PINGS:
         raise NotProved(f"ping needs -c with at most {MOST_PINGS}")
+    if not 0.2 <= float(given.value("-i") or "1") <= 10:
+        raise NotProved("ping -i takes from 0.2 to 10 seconds")
 
 
 def grep(given: Given, scene: Scene) -> tuple[str, ...]:
@@ -200,6 +206,8 @@ def grep(given: Given, scene: Scene) -> tuple[str, ...]:
             raise NotProved("grep: the pattern is a glob; quote it")
         check_kind("pattern", words[0], scene)
         words = words[1:]
+    if (include := given.value("--include")) and not re.fullmatch(r"[A-Za-z0-9_.*-]*\.log[0-9.*]*", include):
+        raise NotProved("grep --include takes names of logs, such as '*.log'")
     if given.has("-r", "--recursive"):
         if not words:
             raise NotProved("grep -r without a folder reads whatever folder it stands in; name the files")
@@ -318,4 +326,5 @@ AFTER: dict[str, Callable[[Given, Scene], tuple[str, ...] | None]] = {
     "mysql": sql.mysql,
     "influx": sql.influx,
     "kubectl": network.kubectl,
+    "kubectl_describe": network.kubectl_describe,
 }

@@ -122,8 +122,10 @@ def _with_added(words: tuple[Word, ...], spec: Spec, scene: Scene) -> tuple[Word
     check_args(given.words, found.args, scene)
     more = (AFTER[found.check](given, scene) or ()) if found.check else ()
     present = {word.text for word in rest}
-    first = (literal(a) for a in (*found.add, *more) if a not in present)
-    last = (literal(a) for a in found.add_last if a not in present)
+    first = (literal(a) for a in found.add if a not in present)
+    last = [literal(a) for a in (*found.add_last, *more) if a not in present]
+    if last and "--" in present:
+        raise NotProved("behind -- the options that must be added would be none; leave it out")
     return (command, *first, *rest, *last)
 
 

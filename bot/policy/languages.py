@@ -11,7 +11,7 @@ from bot.policy.spec import NotProved, Options, Scene
 
 _AWK_NEVER = re.compile(
     r"system|getline|ENVIRON|PROCINFO|SYMTAB|FUNCTAB|ARGV|ARGC|ARGIND|close|fflush|func|while|\bdo\b|srand|@"
-    r"|\bRS\b|\bBINMODE\b|\bextension\b|%[^a-zA-Z%]*(?:[0-9]{4}|\*)"
+    r"|[0-9]{8}|\bRS\b|\bBINMODE\b|\bextension\b|%[^a-zA-Z%]*(?:[0-9]{4}|\*)"
 )
 _AWK_LOOP = re.compile(
     r"\bfor *\( *(?:[a-zA-Z_]\w* +in +[a-zA-Z_]\w*"
@@ -44,7 +44,7 @@ _JQ_WORDS = listed(
     "now todate fromdate strftime"
 )
 _JQ_TEXT = re.compile(r'"[^"\\]*"')
-_JQ_KEYS = re.compile(r"\{ *[A-Za-z_]\w*(?: *, *[A-Za-z_]\w*)* *\}|[A-Za-z_]\w* *:")
+_JQ_KEYS = re.compile(r"\{ *[A-Za-z_]\w*(?: *, *[A-Za-z_]\w*)* *\}|\b[A-Za-z_]\w* *:")
 _JQ_FIELD = re.compile(r"\.[A-Za-z_]\w*")
 
 
@@ -57,7 +57,7 @@ def awk(words: tuple[Word, ...], scene: Scene) -> tuple[Word, ...]:
         if name not in _AWK.values or (not glued and at + 1 == len(words)):
             raise NotProved(f"awk {words[at].text} is not known to only read")
         value = glued or words[at + 1].text
-        if name == "-v" and (not re.fullmatch(r"[a-z]\w*=[^\\@]*", value)):
+        if name == "-v" and (not re.fullmatch(r"(?:[a-z]\w*|O?FS)=(?:[^\\@]|\\t)*", value)):
             raise NotProved("awk -v takes name=value with a lower-case name")
         at += 1 if glued else 2
     if at == len(words) or words[at].glob:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 _PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./^-]+")
+_STARS = re.compile(r"[*?]+")
 _BRACKET = re.compile(r"\[[!^]?[A-Za-z0-9_.,-]+\]")
 _OPERATOR = re.compile(r"&&|\|\||\|(?!&)|;(?!;)")
 _REDIRECT = re.compile(r"(2>&1|2> *|&> *|> *|< *)(/dev/null)?(?=[ |&;]|$)")
@@ -27,6 +28,9 @@ def listed(text: str) -> frozenset[str]:
 
 _FOREIGN = listed("Lu Ll Lt Lm Lo Mn Mc Nd Nl No Pc Pd Ps Pe Pi Pf Po")
 KEYWORDS = listed("if then else elif fi for while until do done case esac function time select coproc in")
+
+
+MOST_WORDS = 200
 
 
 class Unread(Exception):
@@ -96,7 +100,7 @@ def lex(text: str) -> Line:
     ops: list[Op] = []
     words: list[Word] = []
     redirects: list[str] = []
-    at, end = 0, len(text)
+    at, end, count = 0, len(text), 0
     while True:
         while at < end and text[at] == " ":
             at += 1
@@ -117,6 +121,9 @@ def lex(text: str) -> Line:
             if not words:
                 _command_word(word)
             words.append(word)
+            count += 1
+            if count > MOST_WORDS:
+                raise Unread(f"more than {MOST_WORDS} words")
 
 
 def render(line: Line) -> str:
@@ -154,10 +161,8 @@ def _word(text: str, at: int) -> tuple[Word, int]:
             parts.append(Part(text[at + 1]))
             at += 2
             continue
-        elif char in "*?":
-            parts.append(Part(char, True))
-            at += 1
-            continue
+        elif found := _STARS.match(text, at):
+            parts.append(Part(found[0], True))
         elif found := _BRACKET.match(text, at):
             parts.append(Part(found[0], True))
         else:

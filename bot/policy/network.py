@@ -18,7 +18,8 @@ _URL = re.compile(
 # A GET that does something, or that shows settings: words in a path or a query.
 _URL_ACTS = re.compile(
     r"(?i)(?:^|[^a-z])(?:reload|quit|shutdown|restart|stop|start|kill|exec|delete|remove|drop|flush|reset|clear|purge|gc|"
-    r"stopping|set|put|post|write|create|update|enable|disable|admin|exit|abort|dump|heapdump|threaddump|env|environ|configprops|"
+    r"stopping|undeploy|deploy|cancel|logout|login|pause|resume|retry|trigger|rotate|sync|drain|promote|evict|failover|"
+    r"backup|restore|invalidate|expire|commit|vote|join|leave|set|put|post|write|create|update|enable|disable|admin|exit|abort|dump|heapdump|threaddump|env|environ|configprops|"
     r"config|secret|secrets|token|tokens|password|credentials|keys?|latest/meta-data|cmd|command|run|debug|action|_close|"
     r"_open|_forcemerge|_rollover|_refresh|_bulk|_sql|snapshot|containers|images|v1/kv|v1/secret)(?:$|[^a-z])"
 )
@@ -66,7 +67,7 @@ _REDIS_SECRETS = (
 _IP_OBJECTS = listed(
     "address addr a link l route r ro neigh neighbour neighbor n rule ru maddress maddr tunnel netns netconf"
 )
-_IP_SHOW = listed("show list ls lst sh")
+_IP_SHOW = listed("show list ls lst sh")  # and `s`, which for a link would mean set
 _IP_OPTIONS = listed(
     "-4 -6 -s -d -o -j -p -c -br -brief -stats -statistics -details -oneline -json -pretty -color=never -h -human -V -ts"
 )
@@ -169,8 +170,15 @@ def ip(words: tuple[Word, ...], scene: Scene) -> tuple[Word, ...]:
         raise NotProved(_IP_HINT)
     if len(texts) < 2:
         return words
-    read = texts[1] in _IP_SHOW or (
-        texts[0][0] == "r" and texts[1] == "get" and len(texts) > 2 and bool(_IP_ADDRESS.fullmatch(texts[2]))
+    read = (
+        texts[1] in _IP_SHOW
+        or (texts[1] == "s" and texts[0][0] in "arn")
+        or (
+            texts[0][0] == "r"
+            and texts[1] == "get"
+            and len(texts) > 2
+            and bool(_IP_ADDRESS.fullmatch(texts[2]))
+        )
     )
     if not read or not all(_IP_WORD.fullmatch(text) for text in texts[2:]):
         raise NotProved(_IP_HINT)
@@ -213,7 +221,17 @@ def kubectl(given: Given, scene: Scene) -> None:
     if given.has("-f", "--follow") and not scene.bounded:
         raise NotProved("following is unbounded; try: timeout 10 kubectl logs -f …")
     output = given.value("-o", "--output") or ""
-    if output not in ("", "wide", "name") and any(
-        re.match(r"(?:cm|configmaps?)(?:$|[,./])", w.text) for w in given.words[:1]
-    ):
-        raise NotProved("kubectl: the content of a config map may hold secrets")
+    if output not in ("", "wide", "name"):
+        _no_config_maps(given)
+
+
+def kubectl_describe(given: Given, scene: Scene) -> None:
+    """As `get`, but shows the content of what it names."""
+    kubectl(given, scene)
+    _no_config_maps(given)
+
+
+def _no_config_maps(given: Given) -> None:
+    for word in given.words:
+        if any(re.match(r"(?:cm|configmaps?)(?:$|[.])", part) for part in re.split(r"[,/]", word.text)):
+            raise NotProved("WARNING: kubectl: the content of a config map may hold secrets")

@@ -8,6 +8,7 @@ from bot.policy.lexer import Word
 from bot.policy.spec import NotProved, Rules, Scene
 
 # Looking at these can make the kernel mount something over the network, by a name that the model chose.
+_LONGEST_GLOB = 64
 _AUTOMOUNT = ("/net/", "/misc/", "/afs/")
 
 
@@ -40,8 +41,22 @@ def _check_glob(path: str, lowered: str, rules: Rules) -> None:
         raise NotProved(f"{path} may name files that should not be read without asking")
     for part in lowered.split("/"):
         wild = any(c in part for c in "*?[") and any(c.isalpha() for c in part)
-        if wild and any(meets(part, name) for name in rules.names):
+        if wild and (
+            len(part) > _LONGEST_GLOB or any(meets(part, name) for name in rules.names) or _hints(part, rules)
+        ):
             raise NotProved(f"WARNING: {path} can meet the name of a secret")
+
+
+def _hints(part: str, rules: Rules) -> bool:
+    """Whether a secret's core fits where at least two letters of the glob's own are part of it (`sec*`, `k?y`).
+
+    A `*` alone could hold any name; that much is settled by the few shapes that `globs` lets through.
+    """
+    return any(
+        meets(part.replace("*", "?" * width), f"*{core}*")
+        for core in rules.cores
+        for width in range(len(core) - 1)
+    )
 
 
 @lru_cache(maxsize=4096)

@@ -69,6 +69,7 @@ def _packaged() -> Rules:
         roots=re.compile("|".join(base["roots"])),
         globs=re.compile("|".join(base["globs"])),
         names=tuple(base["names"]),
+        cores=tuple(base["cores"]),
         excluded=tuple(base["excluded"]),
         deny=_deny(base["deny"], "paths.yml"),
         digest=digest,
@@ -107,6 +108,7 @@ def _with_extra(rules: Rules, extra: str) -> Rules:
         # A glob cannot be held against an operator's own patterns, so none runs by itself then.
         globs=re.compile(r"(?!)") if data.get("secrets") else rules.globs,
         names=rules.names,
+        cores=rules.cores,
         excluded=rules.excluded,
         deny=rules.deny + _deny(data.get("deny") or {}, where),
         digest=hashlib.sha256(f"{rules.digest}\0{extra}".encode()).hexdigest(),

@@ -71,6 +71,7 @@ class Rules:
     roots: re.Pattern[str]  # a content path must match
     globs: re.Pattern[str]  # a content path with a glob must match
     names: tuple[str, ...]  # names of secrets as patterns, for meeting globs
+    cores: tuple[str, ...]  # what makes a name a secret's, for globs that hold a part of it
     excluded: tuple[str, ...]  # names that a recursive search passes over
     deny: tuple[tuple[re.Pattern[str], str], ...]
     digest: str
