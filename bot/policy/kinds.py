@@ -36,7 +36,7 @@ _SHAPES: dict[str, tuple[str, str]] = {
         r"_{0,2}[A-Z][A-Z_]{0,40}=[A-Za-z0-9_.@:/+-]{1,200}|/usr/s?bin/[A-Za-z0-9_.-]{1,60}",
         "a journal match such as _PID=1",
     ),
-    "time": (r"[A-Za-z0-9+-][A-Za-z0-9 :.,+-]{0,40}", "a time such as '1 hour ago'"),
+    "time": (r"[A-Za-z0-9+@-][A-Za-z0-9 :.,+-]{0,40}", "a time such as '1 hour ago'"),
     "date": (r"\+[A-Za-z0-9 %:.,/_+-]{0,80}", "a format such as +%F"),
     "format": (r"[A-Za-z0-9 %.,:/_=+'\"\\(){}$\[\]|#-]{0,200}", "a plain format"),
     "keys": (r"[+-]?[0-9]{1,4}[A-Za-z0-9.,]{0,20}", "a sort key such as 2,2nr"),
