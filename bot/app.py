@@ -17,6 +17,7 @@ from pydantic import SecretStr
 
 from bot.access import LOCAL, Actor
 from bot.agent.loop import Limits
+from bot.database import database
 from bot.demo.host import DemoHost, write_hosts_yml
 from bot.demo.practice import PracticeModel
 from bot.errors import SettingsError
@@ -41,34 +42,13 @@ from bot.turns.approval import Approvals
 from bot.turns.desk import Desk, DeskParts
 from bot.turns.turn import TurnParts
 from storage import turns
-from storage.embedded import EmbeddedPostgres
 from storage.errors import StorageError
-from storage.migrate import upgrade
 from storage.records import Claim, Front, Origin, Session, Turn
 from storage.store import Store
-
-LOCAL_TEAM = "local"  # team of sessions that no Slack workspace owns
 
 ScreenFor = Callable[[Session, Turn], Screen]
 ActorFor = Callable[[Turn], Awaitable[Actor]]
 SharedFor = Callable[[Turn], Awaitable[bool]]
-
-
-@asynccontextmanager
-async def database(settings: Settings) -> AsyncGenerator[Store]:
-    """An open Store with the newest schema; the embedded Postgres where DATABASE_URL is empty."""
-    async with AsyncExitStack() as stack:
-        if settings.database_url is not None:
-            url = settings.database_url.get_secret_value()
-        else:
-            postgres = EmbeddedPostgres(settings.data_dir)
-            url = await postgres.start()
-            stack.push_async_callback(postgres.stop)
-        await upgrade(url)
-        store = Store(url)
-        stack.push_async_callback(store.close)
-        await store.open()
-        yield store
 
 
 @dataclass(frozen=True, slots=True)

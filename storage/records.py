@@ -12,6 +12,9 @@ from enum import StrEnum
 from typing import Any
 
 
+LOCAL_TEAM = "local"  # team of sessions that no Slack workspace owns
+
+
 class Role(StrEnum):
     """Who a stored message speaks for. System text is built fresh for every request and never stored."""
 

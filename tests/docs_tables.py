@@ -9,7 +9,7 @@ from typing import Any
 import typer
 from pydantic.fields import FieldInfo
 
-from bot.cli.main import app
+from bot.cli.main import app, load
 from bot.settings import Settings, variable
 
 ROOT = Path(__file__).parents[1]
@@ -57,6 +57,7 @@ def _commands() -> Iterator[tuple[str, Any]]:
             if not child.hidden:
                 yield from walk(f"{path} {name}".strip(), child)
 
+    load()
     yield from walk("", typer.main.get_command(app))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bot.agent.history import OURS
+from storage.history import OURS
 from storage.records import Message, Role
 
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from bot.model import ChatMessage
+from storage.history import OURS
 from storage.records import Message, Role, ToolCall
 
 INTERRUPTED = (
     "interrupted: the outcome is unknown. It was not run again; check the state before you repeat it."
 )
-OURS = "opsthread"  # the author of notes that the bot itself puts into a history
 
 
 @dataclass(frozen=True, slots=True)

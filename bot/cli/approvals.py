@@ -8,14 +8,15 @@ import sys
 
 import typer
 
-from bot import app as root
 from bot import log, settings
+from bot.cli.database import with_store
 from bot.errors import OpsthreadError
 from bot.terminal.conversation import Conversation
 from bot.terminal.screen import TerminalScreen, make_console
 from storage import approvals as store_approvals
 from storage import turns
-from storage.records import Approval, Front, Session, Turn, TurnState
+from storage.records import LOCAL_TEAM, Approval, Front, Session, Turn, TurnState
+from storage.store import Store
 
 approvals_app = typer.Typer(help="Approvals that wait for an answer.", no_args_is_help=True)
 
@@ -38,13 +39,15 @@ def register(app: typer.Typer) -> None:
 @approvals_app.command("list")
 def list_(as_json: bool = typer.Option(False, "--json", help="one JSON object a line")) -> None:
     """Show open approvals."""
-    asyncio.run(_list(as_json=as_json))
+    _list(as_json=as_json)
 
 
-async def _list(*, as_json: bool) -> None:
-    values = settings.load()
-    async with root.database(values) as store, store.begin() as db:
-        found = await store_approvals.list_open(db)
+def _list(*, as_json: bool) -> None:
+    async def read(store: Store) -> list[Approval]:
+        async with store.begin() as db:
+            return await store_approvals.list_open(db)
+
+    found = with_store(read)
     for approval in found:
         print(json.dumps(_record(approval), ensure_ascii=False) if as_json else _line(approval))
     if not found and not as_json:
@@ -72,6 +75,8 @@ def _line(approval: Approval) -> str:
 
 
 async def _decide(approval_id: int, *, approve: bool) -> int:
+    from bot import app as root  # heavy; the list needs none of it
+
     values = settings.load()
     log.configure(values.log_format, "error" if values.log_level == "info" else values.log_level)
     console = make_console(sys.stdout)
@@ -84,7 +89,7 @@ async def _decide(approval_id: int, *, approve: bool) -> int:
             store=app.store,
             desk=app.desk,
             approvals=app.approvals,
-            team=root.LOCAL_TEAM,
+            team=LOCAL_TEAM,
             account=root.account(),
             owner="local",
         )

@@ -6,7 +6,8 @@ import asyncio
 
 import typer
 
-from bot.cli.database import address
+from bot import settings
+from bot.database import server
 from storage import migrate
 
 db_app = typer.Typer(help="The schema of the database.", no_args_is_help=True)
@@ -22,7 +23,7 @@ def upgrade() -> None:
     """Bring the schema to what this version needs; does nothing when it is there already."""
 
     async def run() -> str:
-        async with address() as url:
+        async with server(settings.load()) as url:
             return await migrate.upgrade(url)
 
     print(f"the schema is at revision {asyncio.run(run())}")
@@ -33,7 +34,7 @@ def current() -> None:
     """Say which revision the schema has, and which one this version needs."""
 
     async def run() -> str | None:
-        async with address() as url:
+        async with server(settings.load()) as url:
             return await migrate.current(url)
 
     found, wanted = asyncio.run(run()), migrate.head()

@@ -6,12 +6,12 @@ Exit status: 0 done, 1 failed, 2 wrong usage or settings.
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from typing import NoReturn
 
 import typer
 
 from bot import __version__
-from bot.cli import approvals, db, hosts, init, serve, sessions, talk
 from bot.errors import OpsthreadError, UsageError
 from storage.errors import StorageError
 
@@ -40,12 +40,34 @@ def _root(
     """Nothing to do before a command."""
 
 
-for group in (talk, serve, approvals, hosts, sessions, db, init):
-    group.register(app)
+# Which file under bot/cli holds a command. Only what is called for is imported: all of it takes seconds.
+COMMANDS = {
+    "demo": "talk",
+    "chat": "talk",
+    "ask": "talk",
+    "serve": "serve",
+    "approvals": "approvals",
+    "approve": "approvals",
+    "deny": "approvals",
+    "sessions": "sessions",
+    "hosts": "hosts",
+    "policy": "policy",
+    "db": "db",
+    "init": "init",
+}
+
+
+def load(word: str | None = None) -> None:
+    """Register the command `word`, or every command when there is none of that name."""
+    for name in [COMMANDS[word]] if word in COMMANDS else dict.fromkeys(COMMANDS.values()):
+        import_module(f"bot.cli.{name}").register(app)
 
 
 def main() -> NoReturn:
     """Run one command; never show a traceback for an error that a person can mend."""
+    words = [word for word in sys.argv[1:] if not word.startswith("-")]
+    if words or "--version" not in sys.argv:
+        load(words[0] if words else None)
     try:
         app()
     except UsageError as error:

@@ -8,12 +8,12 @@ from typing import Any
 
 import typer
 
-from bot import app as root
 from bot.cli import post_mortem, printing
 from bot.cli.database import with_store
 from bot.errors import UsageError
 from storage import approvals, commands, milestones, sessions, transfer
 from storage.errors import NotFound
+from storage.records import LOCAL_TEAM
 from storage.store import Store
 
 
@@ -64,7 +64,7 @@ def import_(
     lines = transfer.parse(_read(file).split("\n"))
 
     async def work(store: Store) -> list[transfer.Imported]:
-        return await transfer.import_(store, lines, team=root.LOCAL_TEAM, owner=user)
+        return await transfer.import_(store, lines, team=LOCAL_TEAM, owner=user)
 
     done = with_store(work)
     if as_json:

@@ -24,7 +24,7 @@ from bot.terminal.prompt import chat as chat_lines
 from bot.terminal.screen import TerminalScreen, make_console
 from bot.terminal.wording import session_hint
 from bot.turns.desk import LONGEST_MESSAGE
-from storage.records import Session, Turn, TurnState
+from storage.records import LOCAL_TEAM, Session, Turn, TurnState
 
 QUESTIONS = (
     "is the disk filling up?",
@@ -175,7 +175,7 @@ async def _open(
             store=app.store,
             desk=app.desk,
             approvals=app.approvals,
-            team=root.LOCAL_TEAM,
+            team=LOCAL_TEAM,
             account=root.account(),
             owner=user,
         )
@@ -196,7 +196,7 @@ def _asker(console: Console, interrupts: Interrupts) -> Asker:
 
 def _greet(terminal: _Terminal) -> None:
     app = terminal.app
-    names = [host.name for host in app.inventory.current.for_team(root.LOCAL_TEAM).hosts]
+    names = [host.name for host in app.inventory.current.for_team(LOCAL_TEAM).hosts]
     lines = [f"opsthread · hosts: {', '.join(names[:5])} · model: {app.model_name}"]
     if app.practice.model:
         lines.append(

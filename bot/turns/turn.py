@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from bot import log
 from bot.agent import context, evidence
-from bot.agent.history import INTERRUPTED, OURS, open_calls
+from bot.agent.history import INTERRUPTED, open_calls
 from bot.agent.loop import Answer, Limits, Loop, WaitForApproval
 from bot.errors import ModelError
 from bot.events import TextStreamed, TurnStarted
@@ -19,6 +19,7 @@ from bot.tools.authority import Authority
 from bot.tools.toolbox import Result, Toolbox
 from storage import approvals, commands, history, inbox, milestones, tasks
 from storage.errors import StorageError
+from storage.history import OURS
 from storage.records import (
     Approval,
     ApprovalState,
@@ -34,6 +35,7 @@ from storage.records import (
     Role,
     ThreadLine,
     ToolCall,
+    Turn,
     TurnState,
 )
 from storage.store import Store
@@ -84,7 +86,7 @@ async def run_turn(claim: Claim, parts: TurnParts) -> TurnState:
     opened = any(m.turn_id == turn.id and m.role is Role.USER for m in known.history)
     if not opened:
         await _close_calls_of_others(loop, known.approvals)
-        await loop.add(Message(role=Role.USER, text=turn.text, author=turn.person_name or turn.person))
+        await loop.add(Message(role=Role.USER, text=turn.text, author=_author(turn)))
         if turn.front is Front.TERMINAL and claim.session.origin is Origin.SLACK:
             who = turn.person_name or turn.person
             await journal.note(f"asked:{turn.id}", f"{who} asks from a terminal: {turn.text}")
@@ -117,6 +119,11 @@ async def fail_turn(claim: Claim, parts: TurnParts, *, reason: str) -> TurnState
     loop = await _loop(claim, parts, await _known(claim, parts.store))
     await _settle_all(loop, INTERRUPTED)
     return await _failed(loop, reason)
+
+
+def _author(turn: Turn) -> str:
+    """The name people know; somebody who calls themselves as we sign our notes goes by their id."""
+    return turn.person_name if turn.person_name not in ("", OURS) else turn.person
 
 
 async def _known(claim: Claim, store: Store) -> _Known:

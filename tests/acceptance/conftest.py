@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -64,7 +65,7 @@ class Office:
             return cards[-1] if cards else None
 
         message: Message = await self.slack.until(found, timeout=40, what="an approval card")
-        return message
+        return copy.deepcopy(message)  # with its buttons, as somebody's screen still shows it later
 
     async def commands(self) -> list[Command]:
         found: list[Command] = []

@@ -50,7 +50,7 @@ async def test_kill_9_while_an_approval_is_open_and_it_still_counts_once(
     assert "Done." in words(answer)
     assert len(await office.commands()) == 1
     closed = office.slack.workspace.channels["C01OPS"].message(card["ts"])
-    assert "pproved by alice" in words(closed or {})
+    assert "Approved* by alice" in words(closed or {})
     office.sound()
 
 

@@ -15,7 +15,7 @@ from bot.events import Answered, ApprovalAsked, Event, MilestoneReached
 from bot.settings import Settings
 from bot.terminal.conversation import Conversation
 from storage import commands, history, turns
-from storage.records import Approval, Command, Message, NewPost, Session, Turn, TurnState
+from storage.records import LOCAL_TEAM, Approval, Command, Message, NewPost, Session, Turn, TurnState
 from storage.store import Store
 from tests.fakes.model import FakeModel, call, calls
 
@@ -63,7 +63,7 @@ class Rig:
             store=self.store,
             desk=self.app.desk,
             approvals=self.app.approvals,
-            team=root.LOCAL_TEAM,
+            team=LOCAL_TEAM,
             account=account,
             owner="local",
             session=session,
