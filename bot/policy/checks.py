@@ -176,7 +176,7 @@ def follow(given: Given, scene: Scene) -> None:
     # journalctl has a -F that takes a value and ends.
     following = any(name in ("-f", "-F", "--follow") and value is None for name, value in given.options)
     if following and not scene.bounded:
-        raise NotProved("following is unbounded; try: timeout 10 … -f … (up to 60 seconds)")
+        raise NotProved("following is unbounded; try: timeout 10 COMMAND -f … (up to 60 seconds)")
 
 
 def top(given: Given, scene: Scene) -> None:

@@ -107,7 +107,8 @@ def _prove_one(words: tuple[Word, ...], scene: Scene) -> tuple[Word, ...]:
     try:
         return _with_added(words, spec, scene)
     except NotProved as doubt:
-        raise NotProved(f"{doubt}; {spec.hint}" if spec.hint else str(doubt)) from None
+        said = str(doubt).replace("COMMAND", spec.name)
+        raise NotProved(f"{said}; {spec.hint}" if spec.hint else said) from None
 
 
 def _with_added(words: tuple[Word, ...], spec: Spec, scene: Scene) -> tuple[Word, ...]:

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 _PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./^-]+")
-_STARS = re.compile(r"[*?]+")
-_BRACKET = re.compile(r"\[[!^]?[A-Za-z0-9_.,-]+\]")
+_GLOB = re.compile(r"[*?]+|\[[!^]?[A-Za-z0-9_.,-]+\]")
 _OPERATOR = re.compile(r"&&|\|\||\|(?!&)|;(?!;)")
 _REDIRECT = re.compile(r"(2>&1|2> *|&> *|> *|< *)(/dev/null)?(?=[ |&;]|$)")
 _SINGLE = re.compile(r"'([^']*)'")
@@ -161,9 +160,7 @@ def _word(text: str, at: int) -> tuple[Word, int]:
             parts.append(Part(text[at + 1]))
             at += 2
             continue
-        elif found := _STARS.match(text, at):
-            parts.append(Part(found[0], True))
-        elif found := _BRACKET.match(text, at):
+        elif found := _GLOB.match(text, at):
             parts.append(Part(found[0], True))
         else:
             raise Unread(_what(char))

@@ -116,7 +116,7 @@ def test_without_targets_only_this_machine_may_be_asked_of() -> None:
 
 
 def test_refusals_say_what_would_work() -> None:
-    assert "timeout 10" in verdict("tail -f /var/log/syslog").reason
+    assert "timeout 10 tail -f" in verdict("tail -f /var/log/syslog").reason
     assert "cat, head" in verdict("less /var/log/syslog").reason
     assert "top -b -n 1" in verdict("htop").reason
     assert "State" in verdict("docker inspect web").reason
