@@ -58,11 +58,13 @@ class DemoHost:
             return
         self._listener.close()
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._quiet.wait(), LEAVE_S)
+            async with asyncio.timeout(LEAVE_S):
+                await self._quiet.wait()
         for connection in list(self._connections):
             connection.close()
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._listener.wait_closed(), LEAVE_S)
+            async with asyncio.timeout(LEAVE_S):
+                await self._listener.wait_closed()
         self._listener = None
 
     async def _listen(self, port: int) -> asyncssh.SSHAcceptor:
@@ -183,7 +185,8 @@ async def _reap(child: asyncio.subprocess.Process) -> None:
     if child.returncode is not None:
         return
     try:
-        await asyncio.wait_for(child.wait(), LEAVE_S)
+        async with asyncio.timeout(LEAVE_S):
+            await child.wait()
     except (TimeoutError, asyncio.CancelledError) as error:
         with suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)

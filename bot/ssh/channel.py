@@ -1,4 +1,8 @@
-"""One command on one channel: feeds both streams to their cutters and tells when, and how, it ended."""
+"""One command on one channel: feeds both streams to their cutters and tells when, and how, it ended.
+
+Waits here and in the pool use asyncio.timeout: up to Python 3.11 asyncio.wait_for swallows a cancellation
+that comes in the moment its future is done, and a cancelled read would run on to its limit.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +66,8 @@ class Exchange(asyncssh.SSHClientSession[bytes]):
     async def wait(self, timeout_s: float) -> bool:
         """Until the command has ended or the channel is gone; False: neither within the time."""
         try:
-            await asyncio.wait_for(self._over.wait(), timeout_s)
+            async with asyncio.timeout(timeout_s):
+                await self._over.wait()
         except TimeoutError:
             return False
         return True
@@ -73,7 +78,8 @@ class Exchange(asyncssh.SSHClientSession[bytes]):
         A child that called setsid may hold the channel open for ever; it does not hold us.
         """
         try:
-            await asyncio.wait_for(self._gone.wait(), SETTLE_S)
+            async with asyncio.timeout(SETTLE_S):
+                await self._gone.wait()
         except TimeoutError:
             self.err.finish()
 

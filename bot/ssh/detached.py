@@ -65,7 +65,7 @@ while [ ! -f "$k/status" ]; do
 if [ -f "$k/started" ]; then read -r p t i <"$k/started"
 if [ "$i" != "$(cat /proc/sys/kernel/random/boot_id 2>/dev/null)" ]; then st=rebooted; break; fi
 if ! kill -0 "$p" 2>/dev/null; then sleep 1; [ -f "$k/status" ] || { st=died; break; }; fi
-elif [ $n -gt 40 ]; then st=unborn; break; fi
+elif [ $n -gt 30 ]; then st=unborn; break; fi
 printf 'run %s\\n' $(($(sz out)+$(sz err)+0))
 n=$((n+1)); if [ $n -lt 20 ]; then sleep .1 2>/dev/null || sleep 1; else sleep 1; fi
 done

@@ -145,7 +145,8 @@ class LiveInventory:
         last = self._seen
         while True:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._hup.wait(), self._poll_s)
+                async with asyncio.timeout(self._poll_s):
+                    await self._hup.wait()
             stamp = await asyncio.to_thread(_stamp, self.path)
             # An editor may be in the middle of writing: a cut file can be valid and grant less or more.
             # So a change counts once it has stood still for one poll; SIGHUP says that it is finished.

@@ -119,10 +119,12 @@ class Pool:
             self._drop(link)
         waits = [link.connection.wait_closed() for link in links]
         with suppress(TimeoutError):
-            await asyncio.wait_for(asyncio.gather(*waits, return_exceptions=True), CLOSE_S)
+            async with asyncio.timeout(CLOSE_S):
+                await asyncio.gather(*waits, return_exceptions=True)
 
     async def _in_time(self, work: Awaitable[T]) -> T:
-        return await asyncio.wait_for(work, self._connect_s)
+        async with asyncio.timeout(self._connect_s):
+            return await work
 
     async def _get(self, host: Host) -> Link:
         async with self._locks.setdefault(host, asyncio.Lock()):
@@ -236,7 +238,8 @@ class Pool:
 
     async def _slot(self, link: Link) -> None:
         try:
-            await asyncio.wait_for(link.slots.acquire(), SLOT_S)
+            async with asyncio.timeout(SLOT_S):
+                await link.slots.acquire()
         except TimeoutError:
             raise HostError(
                 f"{link.host.name} is busy: {CHANNELS} commands run there and none ended in {SLOT_S:.0f} s; "

@@ -280,8 +280,13 @@ class Remote:
         ends = time.monotonic() + self._open_s
         while True:
             try:
-                await asyncio.wait_for(start(link.connection, text, exchange), self._open_s)
+                async with asyncio.timeout(self._open_s):
+                    await start(link.connection, text, exchange)
                 return
+            except asyncio.CancelledError:
+                if not exchange.opened:  # the server may hold a channel that nobody will close
+                    self._pool.retire(link)
+                raise
             except (OSError, asyncssh.Error) as error:
                 alive = isinstance(error, asyncssh.ChannelOpenError) and not link.connection.is_closed()
                 if exchange.opened and not alive:  # it may have been sent

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -130,6 +131,21 @@ async def test_a_runner_that_was_killed_is_unknown(demo: Host, remote: Remote, k
     assert outcome.stdout == "part\n"
     for pid in alive(mark):
         os.kill(pid, signal.SIGKILL)
+
+
+async def test_a_host_that_was_restarted_meanwhile_is_unknown(
+    demo: Host, remote: Remote, key: str, mark: str
+) -> None:
+    task = asyncio.create_task(remote.change(demo, f"echo part; sleep {mark}", key=key, limit_s=60))
+    await until(lambda: (kept(key) / "out").exists() and (kept(key) / "out").stat().st_size)
+    started = kept(key) / "started"
+    started.write_text(started.read_text().rsplit(" ", 1)[0] + " another-boot\n")
+    outcome = await task
+    assert "was restarted while" in outcome.unknown
+    assert (outcome.exit_status, outcome.stdout) == (None, "part\n")
+    for pid in alive(mark):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 async def test_a_daemon_the_change_started_lives_on_and_does_not_hold_us(

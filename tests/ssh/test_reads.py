@@ -104,6 +104,18 @@ async def test_cancelling_ends_the_command_on_the_host(host: Host, remote: Remot
     assert (await remote.run(host, "echo alive", limit_s=10)).stdout == "alive\n"
 
 
+async def test_cancelling_at_any_moment_leaves_nothing_running(host: Host, remote: Remote, mark: str) -> None:
+    for moment in (0, 0.002, 0.005, 0.01, 0.02, 0.04):
+        tasks = [asyncio.create_task(remote.run(host, f"sleep {mark}", limit_s=600)) for _ in range(4)]
+        await asyncio.sleep(moment)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    await until(lambda: not alive(mark))
+    outcomes = await asyncio.gather(*(remote.run(host, "echo alive", limit_s=10) for _ in range(8)))
+    assert [outcome.stdout for outcome in outcomes] == ["alive\n"] * 8
+
+
 async def test_closing_ends_the_command_on_the_host(host: Host, mark: str) -> None:
     remote = Remote()
     task = asyncio.create_task(remote.run(host, f"sleep {mark}", limit_s=600))
