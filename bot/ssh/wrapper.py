@@ -52,11 +52,15 @@ def read_command(
     limit = max(1, int(limit_s))
     # fd 3 is the channel's stdin (watched for EOF), fd 4 its stderr: what the wrapping shell itself has to
     # say about killed jobs goes nowhere, what the command says goes out.
+    # A nested `timeout` makes a process group of its own, which no signal to the outer group reaches: after a
+    # kill (124 and above) whatever is left of the whole session goes too (fields of /proc/*/stat: see proc(5)).
     inner = (
+        "k() { for p in /proc/[0-9]*; do read -r l <$p/stat && set -- ${l##*) } && "
+        '[ "$4" = $$ ] && [ $p != /proc/$$ ] && kill -KILL ${p#/proc/}; done; } 2>/dev/null; '
         f'printf "\\n@@{nonce}@@\\n" >&2; exec 4>&2 2>/dev/null; '
         f"timeout -k {KILL_AFTER_S} {limit} {shell} -c {quote(run)} </dev/null 2>&4 3<&- 4>&- & t=$!; "
         "( cat <&3 >/dev/null; kill -TERM $t; sleep 1; kill -KILL -$t ) >/dev/null 2>&1 4>&- & w=$!; "
-        "exec 3<&-; wait $t; r=$?; kill -KILL -$t; kill -KILL $w; "
+        "exec 3<&-; wait $t; r=$?; kill -KILL -$t; kill -KILL $w; [ $r -lt 124 ] || k; "
         f'printf "\\n@@{nonce} %s@@\\n" $r >&4; printf "\\n@@{nonce} %s@@\\n" $r; exit $r'
     )
     return f"printf '\\n@@{nonce}@@\\n'; exec 3<&0; exec env -i {given} setsid -w {shell} -c {quote(inner)}"
