@@ -55,8 +55,7 @@ def repair(messages: Sequence[Message]) -> tuple[Message, ...]:
         if message.role is Role.TOOL:
             continue
         out.append(message)
-        for call in message.tool_calls:
-            out.append(results.get(call.id) or _interrupted(message, call))
+        out += [results.get(call.id) or _interrupted(message, call) for call in message.tool_calls]
     return tuple(out)
 
 

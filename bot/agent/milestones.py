@@ -14,7 +14,8 @@ _MARKS: tuple[tuple[MilestoneKind, re.Pattern[str]], ...] = (
     (
         MilestoneKind.ROOT_CAUSE,
         re.compile(
-            r"\b(?:root cause (?:is|was)|caused by|the cause is|this is because)\b|根本原因(?:是|在于)|根因|原因是|由于.{1,40}导致",
+            r"\b(?:root cause (?:is|was)|caused by|the cause is|this is because)\b|根本原因(?:是|在于)"
+            r"|根因|原因是|由于.{1,40}导致",
             re.I,
         ),
     ),

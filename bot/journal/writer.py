@@ -54,7 +54,8 @@ class Writer:
         self._queue.append(entry)
         self._wake.set()
         try:
-            await asyncio.wait_for(asyncio.shield(entry.done), patience_s)
+            async with asyncio.timeout(patience_s):
+                await asyncio.shield(entry.done)
         except TimeoutError:
             entry.done.add_done_callback(_retrieve)
             logger.warning("write is late", session=self._session_id, queued=len(self._queue))

@@ -125,15 +125,25 @@ def lex(text: str) -> Line:
                 raise Unread(f"more than {MOST_WORDS} words")
 
 
+# No shell gives these characters a meaning inside an argument, so such a word is easier to read bare.
+_PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
+
+
 def render(line: Line) -> str:
-    """The text that runs: our words, every literal in single quotes."""
+    """The text that runs: our words. The command word is always quoted, so that it is no keyword, alias or
+    assignment; every other literal is quoted unless no shell could read it otherwise.
+    """
     out = []
     for n, stage in enumerate(line.stages):
         if n:
             out.append(line.ops[n - 1].value)
-        out += [word.render() for word in stage.words]
+        out += [stage.words[0].render(), *(_argument(word) for word in stage.words[1:])]
         out += stage.redirects
     return " ".join(out)
+
+
+def _argument(word: Word) -> str:
+    return word.text if not word.glob and _PLAIN.fullmatch(word.text) else word.render()
 
 
 def _redirect(operator: str, target: str | None) -> str:

@@ -41,6 +41,11 @@ class Conversation:
     _asked: asyncio.Queue[ApprovalAsked] = field(default_factory=asyncio.Queue)
     _turn_id: int | None = None
 
+    @property
+    def name(self) -> str:
+        """The OS account without our prefix."""
+        return self.account.partition(":")[2]
+
     async def go_on_with(self, session_id: int) -> None:
         """Use a session that exists. Raises NotFound with the way to find one."""
         async with self.store.begin() as db:
@@ -76,14 +81,12 @@ class Conversation:
     async def stop(self) -> None:
         """Ctrl-C: end the turn at work, and its command on the host."""
         if self._turn_id is not None:
-            await self.desk.stop(self._turn_id, by=self.account, by_name=self.account)
+            await self.desk.stop(self._turn_id, by=self.account, by_name=self.name)
 
     async def decide(self, approval: Approval, *, approve: bool) -> tuple[bool, str]:
         """Answer an approval with the OS account's rights."""
-        actor = Actor(team=approval.team, id=self.account, name=self.account)
-        return await self.approvals.decide(
-            approval, actor=actor, approve=approve, os_account=self.account.partition(":")[2]
-        )
+        actor = Actor(team=approval.team, id=self.account, name=self.name)
+        return await self.approvals.decide(approval, actor=actor, approve=approve, os_account=self.name)
 
     async def _answer(self) -> bool:
         """Ask for what is open. False: something was left open, so the turn keeps waiting."""
@@ -121,7 +124,7 @@ class Conversation:
             message_key="",
             event_key=None,
             person=self.account,
-            person_name=self.account.partition(":")[2],
+            person_name=self.name,
             owner=self.owner,
             text=text,
             starts_turn=True,

@@ -150,7 +150,8 @@ class Desk:
                         break
                     self._start(claim)
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._wake.wait(), POLL_S)
+                    async with asyncio.timeout(POLL_S):
+                        await self._wake.wait()
                 self._wake.clear()
             for watcher in watchers:
                 watcher.cancel()
@@ -170,7 +171,8 @@ class Desk:
                         return state
                     if claim is None:
                         with contextlib.suppress(TimeoutError):
-                            await asyncio.wait_for(self._wake.wait(), POLL_S / 4)
+                            async with asyncio.timeout(POLL_S / 4):
+                                await self._wake.wait()
                         self._wake.clear()
             finally:
                 watcher.cancel()
@@ -263,7 +265,8 @@ class Desk:
         claim = work.claim
         while True:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(work.nudge.wait(), self._parts.lease_s / 3)
+                async with asyncio.timeout(self._parts.lease_s / 3):
+                    await work.nudge.wait()
             work.nudge.clear()
             try:
                 async with self._store.begin() as db:

@@ -76,7 +76,7 @@ async def test_an_approval_that_nobody_is_there_to_give_is_left_open_and_answere
         status, asked = await run("ask", "make the file", "--json", env=env)
         assert status == 0
         approval = asked.last("approval")
-        assert approval["run"] == f"'touch' '{target}'" or approval["run"] == f"'touch' {target}"
+        assert approval["run"] == f"'touch' {target}"
         assert approval["hosts"] == ["this-machine"]
         assert not target.exists()
         model.push(say("It is made."))

@@ -89,7 +89,9 @@ class Rig:
         async with self.store.begin() as db:
             return await turns.get(db, turn_id)
 
-    async def decide(self, approval: Approval, *, approve: bool, by: str = "local:tester") -> tuple[bool, str]:
+    async def decide(
+        self, approval: Approval, *, approve: bool, by: str = "local:tester"
+    ) -> tuple[bool, str]:
         actor = Actor(team=approval.team, id=by, name=by)
         return await self.app.approvals.decide(approval, actor=actor, approve=approve)
 
@@ -125,7 +127,10 @@ async def open_rig(database_url: str, folder: Path, **changes: Any) -> AsyncIter
 
 
 async def until(
-    condition: Callable[[], bool] | Callable[[], Awaitable[bool]], *, timeout_s: float = 20.0, what: str = "it"
+    condition: Callable[[], bool] | Callable[[], Awaitable[bool]],
+    *,
+    timeout_s: float = 20.0,
+    what: str = "it",
 ) -> None:
     """Wait for a state; fails with what was waited for."""
     async with asyncio.timeout(timeout_s):

@@ -20,14 +20,18 @@ async def test_a_change_waits_for_a_yes_and_then_runs_once(database_url: str, tm
         assert state is TurnState.WAITING
         assert not target.exists()
         approval = rig.approval()
-        assert approval.run == f"'touch' '{target}'"
+        assert approval.run == f"'touch' {target}"
         assert [h.name for h in approval.hosts] == [HOST]
         assert approval.hosts[0].fingerprint.startswith("SHA256:")
         assert await rig.decide(approval, approve=True) == (True, "approved by local:tester")
         assert await talk.follow(approval.session_id, approval.turn_id) is TurnState.DONE
         assert target.exists()
         (command,) = await rig.commands(talk.session)
-        assert (command.state, command.exit_status, command.approval_id) == (CommandState.DONE, 0, approval.id)
+        assert (command.state, command.exit_status, command.approval_id) == (
+            CommandState.DONE,
+            0,
+            approval.id,
+        )
         async with rig.store.begin() as db:
             assert (await approvals.get(db, approval.id)).state is ApprovalState.USED
         assert MilestoneKind.CHANGE in [m.kind for m in rig.seen(MilestoneReached)]
@@ -122,7 +126,6 @@ async def test_at_most_two_approvals_are_open_in_a_session(database_url: str, tm
         )
         await rig.say("go")
         assert len(rig.seen(ApprovalAsked)) == 2
-
 
 
 async def test_stopping_a_waiting_turn_withdraws_its_approval(database_url: str, tmp_path: Path) -> None:

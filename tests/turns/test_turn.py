@@ -72,7 +72,9 @@ async def test_unknown_tools_and_bad_arguments_are_answered_so_that_the_model_ca
 ) -> None:
     async with open_rig(database_url, tmp_path) as rig:
         rig.model.push(
-            calls([call("reboot_all"), Call("run_command", '{"hosts": ["x"'), call("run_command", hosts=[HOST])]),
+            calls(
+                [call("reboot_all"), Call("run_command", '{"hosts": ["x"'), call("run_command", hosts=[HOST])]
+            ),
             calls([call("run_command", hosts=["web1"], command="df -h")]),
             say("sorry"),
         )
@@ -108,7 +110,9 @@ async def test_the_step_limit_ends_the_turn_with_the_best_answer(database_url: s
         assert MilestoneKind.BLOCKED in kinds
 
 
-async def test_a_model_that_calls_tools_beyond_the_limit_is_stopped(database_url: str, tmp_path: Path) -> None:
+async def test_a_model_that_calls_tools_beyond_the_limit_is_stopped(
+    database_url: str, tmp_path: Path
+) -> None:
     async with open_rig(database_url, tmp_path, max_steps=2) as rig:
         rig.model.push(*[run(f"echo {n}") for n in range(5)])
         talk, state = await rig.say("go")

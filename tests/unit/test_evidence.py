@@ -19,7 +19,9 @@ def test_a_command_that_was_run_is_no_unproved_claim() -> None:
     assert unproved_claims("I ran `df -h /var` and it is full.", [ran("'df' '-h' '/var'")]) == ()
 
 
-@pytest.mark.parametrize("text", ["I ran `iostat -x 1 3` and saw it.", "我运行了 `iostat -x 1 3`，磁盘很忙。"])
+@pytest.mark.parametrize(
+    "text", ["I ran `iostat -x 1 3` and saw it.", "我运行了 `iostat -x 1 3`，磁盘很忙。"]
+)
 def test_a_command_that_never_ran_is_named(text: str) -> None:
     assert unproved_claims(text, [ran("'df' '-h'")]) == ("iostat -x 1 3",)
 

@@ -75,7 +75,7 @@ def test_sudo_runs_by_itself_only_where_the_host_allows_it_and_never_asks_for_a_
     found = verdict(command, sudo=True)
     assert found.decision is Decision.ALLOW
     assert found.run is not None
-    assert found.run.startswith("'sudo' '-n' ")
+    assert found.run.startswith("'sudo' -n ")
 
 
 @pytest.mark.parametrize(

@@ -44,11 +44,11 @@ def test_each_line_is_answered_in_order_with_the_text_that_would_run() -> None:
     assert [f["verdict"] for f in found] == ["allow", "ask", "deny", "ask", "allow"]
     assert [f["parsed"] for f in found] == [True, False, False, True, True]
     assert [f["run"] for f in found] == [
-        "'df' '-h'",
+        "'df' -h",
         "echo $PATH",
         None,
-        "'systemctl' 'restart' 'nginx'",
-        "'grep' '连接' '/var/log/a.log'",
+        "'systemctl' restart nginx",
+        "'grep' '连接' /var/log/a.log",
     ]
     assert all(set(f) == {"command", "verdict", "reason", "run", "parsed"} for f in found)
     assert found[2]["command"] == "ls\nrm x"

@@ -20,7 +20,9 @@ def test_a_block_has_host_status_time_and_both_streams() -> None:
 
 
 def test_an_unknown_outcome_is_never_shown_as_success() -> None:
-    part = ran(command(state=CommandState.UNKNOWN, exit_status=None, note="the connection broke"), Output(7, "", ""))
+    part = ran(
+        command(state=CommandState.UNKNOWN, exit_status=None, note="the connection broke"), Output(7, "", "")
+    )
     assert part.headline == "unknown: the connection broke. It was not run again."
 
 
