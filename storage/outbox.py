@@ -81,6 +81,17 @@ RETURNING o.id, o.team, o.session_id, o.key, o.channel, o.thread_ts, o.payload, 
 """)
 
 
+async def extend(db: Db, *, owner: str, ids: Sequence[int], lease_s: float) -> None:
+    """Keep posts that are still under way in this process; those that were taken over stay with the other."""
+    await db.execute(
+        text("""
+            UPDATE outbox SET try_at = now() + make_interval(secs => :lease)
+            WHERE id = ANY(:ids) AND state = 'sending' AND lease_owner = :owner
+        """),
+        {"ids": list(ids), "owner": owner, "lease": lease_s},
+    )
+
+
 async def sent(db: Db, id: int, *, external_ts: str | None) -> None:  # noqa: A002
     """It is delivered. external_ts: what Slack calls the new message; None when it made none (an edit)."""
     await db.execute(

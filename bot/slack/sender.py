@@ -28,7 +28,7 @@ from storage.store import Db, Store
 
 EVENT_TYPE = "opsthread"  # of our metadata: event_payload.post is the post's key
 POLL_S = 1.0
-LEASE_S = 90.0  # longer than every try takes
+LEASE_S = 8.0  # after which another process takes over the posts of one that died; extended meanwhile
 TRY_S = 60.0
 EDIT_GAP_S = 1.25  # chat.update is Tier 3: 50 a minute for the whole app
 AT_ONCE = 8  # posts under way, each in another thread
@@ -76,6 +76,7 @@ class Sender:
         self._owner = owner
         self._wake = asyncio.Event()
         self._stopping = False
+        self._under_way: dict[asyncio.Task[None], int] = {}
         self._pace = asyncio.Lock()
         self._free_at = 0.0
         self._places: dict[str, tuple[str, str]] = {}  # of messages that are being edited
@@ -86,6 +87,7 @@ class Sender:
         self._tasks = [
             asyncio.create_task(self._listen(), name="outbox listener"),
             asyncio.create_task(self._work(), name="outbox sender"),
+            asyncio.create_task(self._beat(), name="outbox lease"),
         ]
 
     async def stop(self, *, drain_s: float = 5.0) -> None:
@@ -174,31 +176,42 @@ class Sender:
             self._wake.set()
 
     async def _work(self) -> None:
-        under_way: set[asyncio.Task[None]] = set()
         try:
             while True:
                 self._wake.clear()
-                posts = await self._claim(AT_ONCE - len(under_way))
-                under_way |= {
-                    asyncio.create_task(self._deliver(post), name=f"post {post.key}") for post in posts
-                }
-                if not under_way and self._stopping:
+                for post in await self._claim(AT_ONCE - len(self._under_way)):
+                    task = asyncio.create_task(self._deliver(post), name=f"post {post.key}")
+                    self._under_way[task] = post.id
+                if not self._under_way and self._stopping:
                     return
                 waker = asyncio.create_task(self._wake.wait())
                 await asyncio.wait(
-                    {waker, *under_way},
+                    {waker, *self._under_way},
                     timeout=0.05 if self._stopping else POLL_S,
                     return_when=asyncio.FIRST_COMPLETED,
                 )
                 waker.cancel()
-                for task in under_way:
-                    if task.done() and (fault := task.exception()) is not None:
-                        self._log.error("sender fault", task=task.get_name(), exc_info=fault)
-                under_way = {task for task in under_way if not task.done()}
+                self._clear()
         finally:
-            for task in under_way:
+            for task in self._under_way:
                 task.cancel()
-            await asyncio.gather(*under_way, return_exceptions=True)
+            await asyncio.gather(*self._under_way, return_exceptions=True)
+
+    def _clear(self) -> None:
+        for task in [task for task in self._under_way if task.done()]:
+            del self._under_way[task]
+            if (fault := task.exception()) is not None:
+                self._log.error("sender fault", task=task.get_name(), exc_info=fault)
+
+    async def _beat(self) -> None:
+        """Keep what is under way ours while we live."""
+        while True:
+            await asyncio.sleep(LEASE_S / 3)
+            if self._under_way:
+                with contextlib.suppress(StorageError):
+                    async with self._store.begin() as db:
+                        ids = list(self._under_way.values())
+                        await outbox.extend(db, owner=self._owner, ids=ids, lease_s=LEASE_S)
 
     async def _claim(self, limit: int) -> list[Post]:
         if limit <= 0:

@@ -98,6 +98,20 @@ async def test_a_post_left_by_a_killed_process_is_sent_once(
     assert texts(slack, ts) == ["a", "b"]
 
 
+async def test_a_slow_slack_is_no_reason_for_another_process_to_post_too(
+    start: Start, slack: FakeSlack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "LEASE_S", 0.4)
+    bot = await start()
+    await start()
+    ts = await root(slack)
+    slack.fail("chat.postMessage", slow_s=2.0)
+    await bot.post(post("a", ts), post("b", ts))
+    await settled(bot, "b")
+    assert texts(slack, ts) == ["a", "b"]
+    assert len(slack.called("chat.postMessage")) == 2
+
+
 async def test_rate_limits_and_outages_delay_but_keep_the_order(start: Start, slack: FakeSlack) -> None:
     bot = await start()
     ts = await root(slack)

@@ -65,6 +65,18 @@ async def test_a_dead_senders_post_is_taken_over_and_known_to_be_doubtful(store:
     assert [(p.key, p.state, p.attempts) for p in taken] == [("a1", PostState.SENDING, 2)]
 
 
+async def test_a_slow_sender_keeps_its_post_and_a_robbed_one_does_not(store: Store) -> None:
+    await add(store, post("a1"))
+    (mine,) = await claim(store, "me", lease_s=0.2)
+    async with store.begin() as db:
+        await outbox.extend(db, owner="me", ids=[mine.id], lease_s=60)
+        await outbox.extend(db, owner="other", ids=[mine.id], lease_s=0)
+    assert await claim(store, "other") == []
+    async with store.begin() as db:
+        await outbox.extend(db, owner="me", ids=[mine.id], lease_s=0)
+    assert [p.key for p in await claim(store, "other")] == ["a1"]
+
+
 async def test_retry_waits_and_says_whether_it_may_have_arrived(store: Store) -> None:
     await add(store, post("a1"), post("a2"))
     (first,) = await claim(store)
