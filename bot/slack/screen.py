@@ -268,7 +268,8 @@ class SlackScreen:
     async def _pause(self) -> None:
         """EVERY_S, cut short at the end."""
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._hurry.wait(), EVERY_S)
+            async with asyncio.timeout(EVERY_S):
+                await self._hurry.wait()
 
     def _remember(self, earlier: Sequence[Command]) -> None:
         """Put the commands of the turn's earlier life before those of this one."""

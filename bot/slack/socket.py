@@ -107,7 +107,8 @@ class Socket:
             for name in ("message_processor", "current_session_monitor", "message_receiver")
         ]
         with contextlib.suppress(aiohttp.ClientError, TimeoutError, OSError):
-            await asyncio.wait_for(_close(client), 5)
+            async with asyncio.timeout(5):
+                await _close(client)
         await asyncio.gather(*(task for task in tasks if task is not None), return_exceptions=True)
 
     async def _heard(self, message: WSMessage) -> None:

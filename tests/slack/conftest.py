@@ -118,7 +118,8 @@ async def start(store: Store, slack: FakeSlack) -> AsyncIterator[Start]:
         running.append(made)
         await front.start(desk, approvals)
         await slack.connected(count + 1)
-        await asyncio.wait_for(front.caught_up.wait(), 15)
+        async with asyncio.timeout(15):
+            await front.caught_up.wait()
         return made
 
     yield begin
