@@ -22,7 +22,7 @@ demo: .venv/.ready  ## talk to the bot about this machine; ASK="…" asks one qu
 	@$(BIN)/opsthread demo $(if $(ASK),--ask "$$ASK")
 
 test: .venv/.ready  ## all tests, no service needed
-	@$(BIN)/python -m pytest -n 2 --dist loadfile
+	@$(BIN)/python -m pytest -n 2 --dist worksteal
 
 acceptance: .venv/.ready  ## only the stories against real processes
 	@$(BIN)/python -m pytest tests/acceptance

@@ -232,7 +232,7 @@ async def _app(
             )
         )
         stack.push_async_callback(desk.close)
-        approvals = Approvals(store=store, inventory=inventory, actor=actor, screen=screen)
+        approvals = Approvals(store=store, inventory=inventory, actor=actor, shared=shared, screen=screen)
         await stack.enter_async_context(
             Ticks({"expire approvals": (2.0, approvals.expire), "stuck turns": (5.0, _stuck(store))})
         )

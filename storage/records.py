@@ -11,7 +11,6 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-
 LOCAL_TEAM = "local"  # team of sessions that no Slack workspace owns
 
 

@@ -24,6 +24,7 @@ class Approvals:
     store: Store
     inventory: Callable[[str], Inventory]  # by team
     actor: Callable[[Turn], Awaitable[Actor]]  # of the one who asked
+    shared: Callable[[Turn], Awaitable[bool]]  # is the turn's channel shared with another company
     screen: Callable[[Session, Turn], Screen]
 
     async def decide(
@@ -92,10 +93,11 @@ class Approvals:
         if not approve and actor.id == approval.requester:
             return None  # whoever asked may withdraw
         requester = await self.actor(turn)
+        shared = await self.shared(turn)
         inventory = self.inventory(approval.team)
         for bound in approval.hosts:
             host = inventory.host(bound.name)
-            rule = rule_for(requester, turn.channel, host, inventory) if host else None
+            rule = rule_for(requester, turn.channel, host, inventory, shared=shared) if host else None
             refusal = approval_refusal(rule, approver=actor, requester=approval.requester)
             if refusal:
                 return refusal

@@ -23,7 +23,8 @@ from tests.fakes.slack import FakeSlack, Message, words
 HOST = "web-1"
 FOLLOWED = "/etc/os-release"
 ACCESS = """
-  - {users: [U01ALICE, U02BOB], usergroups: [S01SRE], channels: [C01OPS, dm], hosts: [web-1], approvers: [U01ALICE, S01SRE], self_approval: false}
+  - {users: [U01ALICE, U02BOB], usergroups: [S01SRE], channels: [C01OPS, dm], hosts: [web-1],
+     approvers: [U01ALICE, S01SRE], self_approval: false}
   - {users: [U04DAN], channels: [C01OPS], hosts: [db-1], approvers: []}
 """
 

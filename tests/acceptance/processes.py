@@ -91,7 +91,8 @@ async def started(
         limit=2**22,
     )
     process = Process(child)
-    assert child.stdout and child.stderr
+    assert child.stdout
+    assert child.stderr
     process.readers = [
         asyncio.create_task(_collect(child.stdout, process.out)),
         asyncio.create_task(_collect(child.stderr, process.err)),

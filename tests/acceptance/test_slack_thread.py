@@ -50,7 +50,7 @@ async def test_a_teammate_goes_on_without_a_mention_and_with_their_own_rights(of
     await office.answered(root, 3)
     refused = office.model.requests[-1]["messages"][-1]["content"]
     assert 'host "web-1" is not in the inventory; you may use: db-1' in refused
-    assert len([c for c in await office.commands()]) == 2
+    assert len(await office.commands()) == 2
     office.sound()
 
 

@@ -111,7 +111,11 @@ async def start(store: Store, slack: FakeSlack) -> AsyncIterator[Start]:
         )
         desk = Desk(parts)
         approvals = Approvals(
-            store=store, inventory=lambda _team: inventory, actor=front.actor, screen=front.screen
+            store=store,
+            inventory=lambda _team: inventory,
+            actor=front.actor,
+            shared=front.shared,
+            screen=front.screen,
         )
         stack.push_async_callback(front.stop_intake, grace_s=1.0)
         made = Running(front, store, desk, stack)

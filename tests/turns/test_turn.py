@@ -99,7 +99,7 @@ async def test_the_same_call_is_not_run_a_third_time(database_url: str, tmp_path
 async def test_the_step_limit_ends_the_turn_with_the_best_answer(database_url: str, tmp_path: Path) -> None:
     async with open_rig(database_url, tmp_path, max_steps=3) as rig:
         rig.model.push(run("echo 1"), run("echo 2"), run("echo 3"), say("I know three things."))
-        talk, state = await rig.say("go")
+        _, state = await rig.say("go")
         assert state is TurnState.DONE
         last = rig.model.requests[-1]["messages"][-1]["content"]
         assert "the limit of 3 steps is reached. Do not call tools any more" in last
@@ -135,7 +135,7 @@ async def test_calls_on_one_reply_all_get_results_in_order(database_url: str, tm
         rig.model.push(
             calls([call("run_command", hosts=[HOST], command=f"echo n{n}") for n in range(5)]), say("done")
         )
-        talk, _ = await rig.say("go")
+        await rig.say("go")
         sent = rig.model.requests[-1]["messages"]
         results = [m["content"] for m in sent if m["role"] == "tool"]
         assert [f"n{n}" in results[n] for n in range(5)] == [True] * 5
