@@ -23,8 +23,8 @@ from tests.fakes.ssh import Sshd, sshd_path
 def need(found: object, what: str) -> None:
     """Skip loudly without `what`; where the full set is demanded, fail."""
     if not found:
-        if os.environ.get("OPSTHREAD_TEST_FULL") == "1":
-            pytest.fail(f"OPSTHREAD_TEST_FULL=1, but {what} is not installed")
+        if os.environ.get("TEST_FULL") == "1":
+            pytest.fail(f"TEST_FULL=1, but {what} is not installed")
         pytest.skip(f"NOT TESTED: {what} is not installed here (apt-get install openssh-server busybox)")
 
 

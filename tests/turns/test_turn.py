@@ -123,7 +123,7 @@ async def test_a_model_that_calls_tools_beyond_the_limit_is_stopped(
 
 async def test_the_time_limit_ends_the_turn_and_is_said(database_url: str, tmp_path: Path) -> None:
     async with open_rig(database_url, tmp_path, max_turn_s=5) as rig:
-        rig.model.push(slow(run("uptime"), 3.0), say("so far so good"))
+        rig.model.push(slow(run("uptime"), 0.9), say("so far so good"))
         _, state = await rig.say("go")
         assert state is TurnState.DONE
         assert "the limit of 5 seconds" in rig.model.requests[-1]["messages"][-1]["content"]

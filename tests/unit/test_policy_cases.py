@@ -15,7 +15,7 @@ from bot.policy.rules import load_rules
 from storage.records import Decision, Verdict
 
 CASES = Path(__file__).parents[1] / "policy_cases"
-SHARED = Path(os.environ.get("OPSTHREAD_TEST_POLICY", Path(__file__).parents[3] / "shared" / "policy"))
+SHARED = Path(os.environ.get("TEST_POLICY", Path(__file__).parents[3] / "shared" / "policy"))
 TARGETS = ("*.example.com", "10.0.0.0/8")
 
 
@@ -174,7 +174,7 @@ def test_no_text_takes_long() -> None:
 def test_the_shared_lists_of_commands(name: str) -> None:
     path = SHARED / f"{name}.jsonl"
     if not path.is_file():
-        pytest.skip(f"SKIPPED: {path} is absent; set OPSTHREAD_TEST_POLICY to the folder of lists")
+        pytest.skip(f"SKIPPED: {path} is absent; set TEST_POLICY to the folder of lists")
     commands = [json.loads(line)["command"] for line in path.read_text("utf-8").splitlines()]
     rules = load_rules()
     allowed = [
