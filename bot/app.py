@@ -40,6 +40,7 @@ from bot.tools.run_command import RunCommand
 from bot.tools.toolbox import Toolbox
 from bot.turns.approval import Approvals
 from bot.turns.desk import Desk, DeskParts
+from bot.turns.leftovers import Leftovers
 from bot.turns.turn import TurnParts
 from storage import turns
 from storage.errors import StorageError
@@ -233,8 +234,15 @@ async def _app(
         )
         stack.push_async_callback(desk.close)
         approvals = Approvals(store=store, inventory=inventory, actor=actor, shared=shared, screen=screen)
+        leftovers = Leftovers(store=store, front=front, remote=remote, inventory=inventory, screen=screen)
         await stack.enter_async_context(
-            Ticks({"expire approvals": (2.0, approvals.expire), "stuck turns": (5.0, _stuck(store))})
+            Ticks(
+                {
+                    "expire approvals": (2.0, approvals.expire),
+                    "stuck turns": (5.0, _stuck(store)),
+                    "changes left running": (10.0, leftovers.collect),
+                }
+            )
         )
         yield App(store, desk, approvals, live, remote, practice, model_name)
 

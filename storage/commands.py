@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import text
 
 from storage.errors import NotFound
-from storage.records import Command, CommandState, Decision, Output
+from storage.records import Command, CommandState, Decision, Front, Output
 from storage.storable import storable
 from storage.store import Db
 
@@ -79,8 +79,8 @@ async def finish(
     stdout_bytes: int = 0,
     stderr_bytes: int = 0,
     truncated: bool = False,
-) -> None:
-    """Store what became of a command. A finished one is never changed again."""
+) -> bool:
+    """Store what became of a command. False: it was finished before, which is never changed again."""
     changed = (
         await db.execute(
             text(
@@ -114,6 +114,7 @@ async def finish(
                 "stderr": storable(output.stderr),
             },
         )
+    return changed is not None
 
 
 async def for_call(db: Db, *, turn_id: int, call_id: str) -> dict[str, Command]:
@@ -123,6 +124,19 @@ async def for_call(db: Db, *, turn_id: int, call_id: str) -> dict[str, Command]:
         {"turn_id": turn_id, "call_id": call_id},
     )
     return {row.host: _command(row) for row in rows}
+
+
+async def left_behind(db: Db, *, front: Front, limit: int = 20) -> list[Command]:
+    """Approved commands that run although their turn is over, oldest first."""
+    rows = await db.execute(
+        text(
+            f"""SELECT {_COLUMNS} FROM command WHERE state = 'running' AND approval_id IS NOT NULL AND turn_id IN
+              (SELECT id FROM turn WHERE front = :front AND state IN ('done', 'failed', 'stopped'))
+            ORDER BY id LIMIT :limit"""
+        ),
+        {"front": front, "limit": limit},
+    )
+    return [_command(row) for row in rows]
 
 
 async def of_session(db: Db, session_id: int) -> list[Command]:

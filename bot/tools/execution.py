@@ -65,7 +65,7 @@ class Executor:
             outcome = await self._remote.change(
                 host,
                 command.run,
-                key=_key(approval, command),
+                key=change_key(approval, command),
                 limit_s=approval.limit_s,
                 on_progress=self._progress(command),
             )
@@ -83,7 +83,7 @@ class Executor:
         if approval is not None and host is not None:
             try:
                 outcome = await self._remote.collect(
-                    host, key=_key(approval, command), limit_s=approval.limit_s
+                    host, key=change_key(approval, command), limit_s=approval.limit_s
                 )
                 if outcome is None:
                     note = "the bot was interrupted before it was sent, or its record on the host is gone"
@@ -162,6 +162,6 @@ class Executor:
         return tell
 
 
-def _key(approval: Approval, command: Command) -> str:
+def change_key(approval: Approval, command: Command) -> str:
     """The name under which a change is kept on its host: nobody else's, whatever database it comes from."""
     return f"{approval.token}:{command.host}"

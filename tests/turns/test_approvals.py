@@ -9,7 +9,7 @@ from bot.events import Answered, ApprovalAsked, CommandRefused, MilestoneReached
 from storage import approvals
 from storage.records import ApprovalState, CommandState, MilestoneKind, Role, TurnState
 from tests.fakes.model import call, calls, say
-from tests.turns.rig import HOST, open_rig, run
+from tests.turns.rig import HOST, open_rig, run, until
 
 
 async def test_a_change_waits_for_a_yes_and_then_runs_once(database_url: str, tmp_path: Path) -> None:
@@ -151,3 +151,27 @@ async def test_a_command_that_may_never_run_is_refused_without_a_card(
         await rig.say("go")
         assert rig.seen(ApprovalAsked) == []
         assert rig.seen(CommandRefused)[0].host == HOST
+
+
+async def test_a_change_that_a_stop_leaves_running_is_not_killed_and_its_outcome_is_collected(
+    database_url: str, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    async with open_rig(database_url, tmp_path / "data") as rig:
+        rig.model.push(run(f"sh -c 'echo begun >> {log}; sleep 4; echo ended >> {log}'"))
+        talk, _ = await rig.say("go")
+        await rig.decide(rig.approval(), approve=True)
+        turn = asyncio.create_task(talk.follow(rig.approval().session_id, rig.approval().turn_id))
+        await until(log.exists)
+        await talk.stop()
+        assert await turn is TurnState.STOPPED
+        assert "was approved and may still run on this-machine" in rig.seen(Answered)[0].text
+        assert log.read_text() == "begun\n"
+
+        async def collected() -> bool:
+            return (await rig.commands(talk.session))[0].state is not CommandState.RUNNING
+
+        await until(collected, timeout_s=40)
+        (command,) = await rig.commands(talk.session)
+        assert (command.state, command.exit_status) == (CommandState.DONE, 0)
+        assert log.read_text() == "begun\nended\n"

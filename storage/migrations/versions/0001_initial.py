@@ -146,6 +146,7 @@ CREATE TABLE command (
   UNIQUE (turn_id, call_id, host)         -- the claim: a call runs at most once on a host
 ) WITH (fillfactor = 70);
 CREATE INDEX command_session ON command (session_id, id);
+CREATE INDEX command_running ON command (id) WHERE state = 'running';
 
 CREATE TABLE output (
   command_id bigint PRIMARY KEY REFERENCES command,
