@@ -1,0 +1,41 @@
+"""Commands a second through the gate, and what it lets run, over lists of commands in a folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections import Counter
+from pathlib import Path
+
+from bench.figures import percentile, table
+from bot.policy.judge import judge
+from bot.policy.rules import load_rules
+
+LISTS = Path(os.environ.get("SHARED", "../shared")) / "policy"
+
+
+async def main() -> dict[str, float]:
+    """Returns p50 in microseconds; nothing when the lists are not there."""
+    if not LISTS.is_dir():
+        print(f"\nThe gate: skipped, {LISTS} is not there (set SHARED to the folder that holds policy/)")
+        return {}
+    rules = load_rules()
+    rows: list[tuple[str, ...]] = [("list", "commands", "allow", "ask", "deny")]
+    times: list[float] = []
+    for name in ("benign", "tricky", "mutating"):
+        lines = (LISTS / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+        commands = [json.loads(line)["command"] for line in lines]
+        said: Counter[str] = Counter()
+        for command in commands:
+            began = time.perf_counter()
+            verdict = judge(command, rules, host_name="web-1", sudo_allowed=False)
+            times.append(time.perf_counter() - began)
+            said[verdict.decision] += 1
+        rows.append((name, str(len(commands)), *(str(said[word]) for word in ("allow", "ask", "deny"))))
+    table("The gate", rows)
+    p50 = percentile(times, 0.5) * 1e6
+    print(
+        f"  p50 {p50:.0f} µs, p99 {percentile(times, 0.99) * 1e6:.0f} µs, slowest {max(times) * 1e6:.0f} µs a command"
+    )
+    return {"gate p50 µs": p50}
