@@ -20,6 +20,7 @@ from storage.store import Db, Store
 Write = Callable[[Db, bool], Awaitable[Sequence[Event]]]
 
 PATIENCE_S = 3.0  # how long a turn waits for one write before it goes on without it
+IN_OUTAGE_S = 0.2  # the same, while earlier writes are still queued
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.2, 5.0
 
 logger = log.get(__name__)
@@ -50,6 +51,8 @@ class Writer:
         """
         if self._lost:
             raise self._lost
+        if self._queue and patience_s is not None:
+            patience_s = min(patience_s, IN_OUTAGE_S)  # somebody waited for this outage already
         entry = _Entry(write=write, done=asyncio.get_running_loop().create_future())
         self._queue.append(entry)
         self._wake.set()

@@ -102,6 +102,23 @@ async def test_one_of_two_processes_is_killed_and_the_other_goes_on(office: Offi
     office.sound()
 
 
+async def test_the_embedded_postgres_outlives_the_process_that_started_it(office: Office) -> None:
+    del office.env["DATABASE_URL"]
+    first, second = await office.serve(), await office.serve()
+    office.model.push(say("from two"), say("from one"), say("from the new one"))
+    await office.answered(await office.slack.mention("U01ALICE", "hello"))
+    await first.kill()
+    root = await office.slack.mention("U01ALICE", "still there?")
+    await office.answered(root)
+    await office.serve()
+    await second.terminate()
+    office.model.push(say("and on"))
+    await office.slack.reply("U01ALICE", "and now?", thread_ts=root["ts"])
+    await office.answered(root, 2)
+    assert any(m["content"] == "[alice] still there?" for m in office.model.requests[-1]["messages"])
+    office.sound()
+
+
 async def test_what_was_said_while_the_bot_was_away_is_answered_once(office: Office) -> None:
     first = await office.serve()
     office.model.push(say("Hello."))

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from pathlib import Path
 
+import asyncssh
 import psutil
+import psycopg
 import pytest
 
 from bot.errors import Refused
 from bot.events import Answered, CommandStarted, MilestoneReached, PlanChanged
 from storage import milestones, outbox, tasks
 from storage.records import CommandState, MilestoneKind, PostState, Role, TurnState
-from tests.fakes.model import Call, call, calls, raw, say, slow, status, truncated
+from tests.fakes.model import Answer, Call, call, calls, raw, say, slow, status, truncated
 from tests.turns.rig import HOST, open_rig, run, until
 
 FOLLOWED = "/etc/os-release"
@@ -230,4 +233,58 @@ async def test_stopping_ends_the_command_on_the_host_and_keeps_the_history_valid
         assert "Stopped by tester" in rig.seen(Answered)[0].text
         rig.model.push(say("went on"))
         assert await talk.say("continue") is TurnState.DONE
+        assert rig.model.violations == []
+
+
+async def test_a_host_whose_key_has_changed_is_not_used_and_both_fingerprints_are_told(
+    database_url: str, tmp_path: Path
+) -> None:
+    async with open_rig(database_url, tmp_path) as rig:
+        other = asyncssh.generate_private_key("ssh-ed25519").export_public_key().decode().split()
+        (tmp_path / "demo" / "known_hosts").write_text(f"{HOST} {other[0]} {other[1]}\n")
+        rig.model.push(run("uptime"), say("I cannot reach it."))
+        talk, state = await rig.say("go")
+        assert state is TurnState.DONE
+        (told,) = [m.text for m in await rig.messages(talk.session) if m.role is Role.TOOL]
+        assert len(set(re.findall(r"SHA256:[\w+/]{43}", told))) == 2
+        assert "hosts trust" in told
+        assert await rig.commands(talk.session) == []
+
+
+async def test_a_database_that_goes_away_in_mid_turn_does_not_fail_the_turn_and_nothing_is_lost(
+    database_url: str, tmp_path: Path, server_url: str
+) -> None:
+    async with open_rig(database_url, tmp_path, lease_s=60.0) as rig:
+        gate = asyncio.Event()
+
+        async def script(request: dict[str, object]) -> Answer:
+            if len(rig.model.requests) == 1:
+                return run("uptime")
+            if len(rig.model.requests) == 2:
+                await allow(False)  # gone while the model thinks
+                asyncio.get_running_loop().call_later(2.5, gate.set)
+                return calls([call("milestone", kind="finding", text="it is up")])
+            return say("It is up.")
+
+        async def allow(yes: bool) -> None:
+            name = database_url.partition("@/")[2].partition("?")[0]
+            async with await psycopg.AsyncConnection.connect(server_url, autocommit=True) as admin:
+                await admin.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS {str(yes).lower()}")
+                if not yes:
+                    await admin.execute(
+                        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (name,)
+                    )
+
+        rig.model._answer = script
+        talk = rig.conversation()
+        turn = asyncio.create_task(talk.say("is it up?"))
+        await gate.wait()
+        await allow(True)
+        assert await turn is TurnState.DONE
+        roles = [m.role for m in await rig.messages(talk.session)]
+        assert roles == [Role.USER, Role.ASSISTANT, Role.TOOL, Role.ASSISTANT, Role.TOOL, Role.ASSISTANT]
+        assert talk.session is not None
+        async with rig.store.begin() as db:
+            kept = await milestones.of_session(db, talk.session.id)
+        assert [m.text for m in kept] == ["it is up", "It is up."]
         assert rig.model.violations == []
