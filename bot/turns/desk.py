@@ -157,25 +157,28 @@ class Desk:
                 watcher.cancel()
 
     async def work_on(self, session_id: int, *, turn_id: int) -> TurnState:
-        """Work on one session until this turn is over or waits; earlier turns of ours come first."""
-        async with asyncio.TaskGroup() as group:
-            watcher = group.create_task(self._follow(turns.STOP, self._stop_heard))
-            try:
-                while True:
-                    claim = await self._claim(session_id)
-                    if claim is not None:
-                        await self._start(claim)
-                    async with self._store.begin() as db:
-                        state = (await turns.get(db, turn_id)).state
-                    if state not in (TurnState.QUEUED, TurnState.RUNNING, TurnState.READY):
-                        return state
-                    if claim is None:
-                        with contextlib.suppress(TimeoutError):
-                            async with asyncio.timeout(POLL_S / 4):
-                                await self._wake.wait()
-                        self._wake.clear()
-            finally:
-                watcher.cancel()
+        """Work on one session until this turn is over or waits; earlier turns of ours come first.
+
+        Raises StorageError.
+        """
+        watcher = asyncio.create_task(self._follow(turns.STOP, self._stop_heard), name="stops")
+        try:
+            while True:
+                claim = await self._claim(session_id)
+                if claim is not None:
+                    await self._start(claim)
+                async with self._store.begin() as db:
+                    state = (await turns.get(db, turn_id)).state
+                if state not in (TurnState.QUEUED, TurnState.RUNNING, TurnState.READY):
+                    return state
+                if claim is None:
+                    with contextlib.suppress(TimeoutError):
+                        async with asyncio.timeout(POLL_S / 4):
+                            await self._wake.wait()
+                    self._wake.clear()
+        finally:
+            watcher.cancel()
+            await asyncio.gather(watcher, return_exceptions=True)
 
     async def close(self, *, grace_s: float = 5.0) -> None:
         """Take no more turns; give those at work a moment, then hand them over to whoever comes next."""
@@ -221,6 +224,8 @@ class Desk:
         try:
             parts = self._parts.turn_parts(claim, journal)
             work.task = asyncio.create_task(run_turn(claim, parts))
+            if work.stop_by:  # stopped before there was a task to cancel
+                work.task.cancel()
             await asyncio.wait([work.task])
             return await self._ended(work, parts)
         except LeaseLost:
@@ -231,6 +236,7 @@ class Desk:
             return None
         finally:
             heart.cancel()
+            await _end(work.task)
             self._work.pop(claim.turn.id, None)
             await asyncio.gather(heart, return_exceptions=True)
             await journal.close()
@@ -303,6 +309,13 @@ class Desk:
     async def _follow(self, channel: str, heard: Callable[[str], None]) -> None:
         async for payload in self._store.listen(channel):
             heard(payload)
+
+
+async def _end(task: asyncio.Task[TurnState] | None) -> None:
+    """See that a turn's task does not outlive the one who watches over it."""
+    if task is not None and not task.done():
+        task.cancel()
+        await asyncio.wait({task})
 
 
 def _check(text: str) -> None:

@@ -1,0 +1,53 @@
+"""The desk: whatever ends the one who waits for a turn ends the turn's work too, and errors come out plain."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from bot.events import Answered, CommandStarted
+from storage.errors import NotFound
+from storage.records import TurnState
+from tests.fakes.model import say
+from tests.turns.rig import open_rig, run, until
+
+
+def at_work() -> list[asyncio.Task[object]]:
+    return [task for task in asyncio.all_tasks() if "run_turn" in repr(task.get_coro())]
+
+
+async def test_what_fails_while_a_turn_is_followed_is_raised_as_it_is(
+    database_url: str, tmp_path: Path
+) -> None:
+    async with open_rig(database_url, tmp_path) as rig:
+        with pytest.raises(NotFound, match="no turn 999"):
+            await rig.app.desk.work_on(1, turn_id=999)
+
+
+async def test_cancelling_who_follows_a_turn_leaves_no_work_behind(database_url: str, tmp_path: Path) -> None:
+    async with open_rig(database_url, tmp_path) as rig:
+        rig.model.push(run("timeout 50 tail -f /etc/os-release", timeout_s=55))
+        talk = rig.conversation()
+        turn = asyncio.create_task(talk.say("go"))
+        await until(lambda: bool(rig.seen(CommandStarted)))
+        assert len(at_work()) == 1
+        turn.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await turn
+        assert at_work() == []
+
+
+async def test_a_stop_that_comes_before_the_work_began_counts(database_url: str, tmp_path: Path) -> None:
+    async with open_rig(database_url, tmp_path) as rig:
+        rig.model.push(say("never said"))
+        desk, talk = rig.app.desk, rig.conversation()
+        receipt = await desk.receive(talk._arrival("go"))
+        assert receipt.turn_id is not None
+        claim = await desk._claim(receipt.session_id)
+        assert claim is not None
+        task = desk._start(claim)
+        desk._cancel(desk._work[receipt.turn_id], "tester")
+        assert await task is TurnState.STOPPED
+        assert "Stopped by tester" in rig.seen(Answered)[0].text
