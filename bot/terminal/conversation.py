@@ -129,4 +129,5 @@ class Conversation:
             text=text,
             starts_turn=True,
             opens_session=session is None,
+            session_id=session.id if session else None,
         )

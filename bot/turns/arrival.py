@@ -11,7 +11,8 @@ from storage.records import Front, Origin
 class Arrival:
     """One message a person wrote.
 
-    message_key: unique for the message over all its events. session_key: which session it belongs to.
+    message_key: unique for the message over all its events. session_key: which session it belongs to;
+    session_id: the same where it is known already.
     starts_turn: the front end's etiquette decided that the bot is spoken to; False keeps it as context.
     opens_session: a new session may be opened for it (a mention, a direct message, a terminal).
     """
@@ -32,6 +33,7 @@ class Arrival:
     text: str
     starts_turn: bool
     opens_session: bool
+    session_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

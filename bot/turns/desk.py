@@ -16,7 +16,7 @@ from bot.turns.turn import TurnParts, fail_turn, run_turn, stop_turn
 from storage import inbox, people, sessions, turns
 from storage.errors import LeaseLost, StorageError
 from storage.records import Claim, Front, Session, Turn, TurnState
-from storage.store import Store
+from storage.store import Db, Store
 
 POLL_S = 1.0  # NOTIFY wakes the desk at once; the poll is for notifications that got lost
 LONGEST_MESSAGE = 40_000  # characters; Slack itself cuts there
@@ -82,7 +82,7 @@ class Desk:
             ):
                 return Receipt(session_id=None, turn_id=None, duplicate=True)
             await people.note(db, team=arrival.team, person=arrival.person, name=arrival.person_name)
-            session = await sessions.find(db, arrival.team, arrival.origin, key=arrival.session_key)
+            session = await _session(db, arrival)
             if session is None and arrival.opens_session and arrival.starts_turn:
                 session, _ = await sessions.open_session(
                     db,
@@ -309,6 +309,12 @@ class Desk:
     async def _follow(self, channel: str, heard: Callable[[str], None]) -> None:
         async for payload in self._store.listen(channel):
             heard(payload)
+
+
+async def _session(db: Db, arrival: Arrival) -> Session | None:
+    if arrival.session_id is not None:
+        return await sessions.get(db, arrival.session_id)
+    return await sessions.find(db, arrival.team, arrival.origin, key=arrival.session_key)
 
 
 async def _end(task: asyncio.Task[TurnState] | None) -> None:

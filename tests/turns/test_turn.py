@@ -13,8 +13,8 @@ import pytest
 
 from bot.errors import Refused
 from bot.events import Answered, CommandStarted, MilestoneReached, PlanChanged
-from storage import milestones, outbox, tasks
-from storage.records import CommandState, MilestoneKind, PostState, Role, TurnState
+from storage import milestones, outbox, tasks, transfer
+from storage.records import LOCAL_TEAM, CommandState, MilestoneKind, PostState, Role, TurnState
 from tests.fakes.model import Answer, Call, call, calls, raw, say, slow, status, truncated
 from tests.turns.rig import HOST, open_rig, run, until
 
@@ -68,6 +68,25 @@ async def test_a_second_turn_has_the_first_ones_history_with_its_calls(
         assert sent[2]["tool_calls"][0]["function"]["name"] == "run_command"
         assert sent[1]["content"] == "[tester] first question"
         assert rig.model.violations == []
+
+
+async def test_an_imported_session_goes_on_in_a_terminal(database_url: str, tmp_path: Path) -> None:
+    lines = transfer.parse(
+        [
+            '{"session": "old", "seq": 1, "role": "user", "author": "Ann", "text": "is web-1 slow?"}',
+            '{"session": "old", "seq": 2, "role": "assistant", "text": "It was."}',
+        ]
+    )
+    async with open_rig(database_url, tmp_path) as rig:
+        (imported,) = await transfer.import_(rig.store, lines, team=LOCAL_TEAM, owner="alice")
+        rig.model.push(say("It still is."))
+        talk = rig.conversation()
+        await talk.go_on_with(imported.session_id)
+        assert await talk.say("continue") is TurnState.DONE
+        assert [m["content"] for m in rig.model.requests[-1]["messages"][1:3]] == [
+            "[Ann] is web-1 slow?",
+            "It was.",
+        ]
 
 
 async def test_unknown_tools_and_bad_arguments_are_answered_so_that_the_model_can_correct_itself(
