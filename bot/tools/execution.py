@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine, Sequence
 from dataclasses import replace
+from typing import Any, TypeVar
 
 from bot.errors import HostError
 from bot.events import CommandProgress
@@ -11,7 +13,11 @@ from bot.journal import Journal
 from bot.ssh.inventory import Host
 from bot.ssh.remote import Outcome, Progress, Remote
 from bot.tools.report import Part, ran
+from bot.tools.toolbox import NOT_RECORDED
+from storage.errors import DatabaseUnavailable
 from storage.records import Approval, Command, CommandState, MilestoneKind, MilestoneSource, Output
+
+T = TypeVar("T")
 
 
 class Executor:
@@ -34,9 +40,17 @@ class Executor:
         except HostError as error:
             await self._journal.refused(host=host.name, run=run, reason=str(error))
             return Part(host.name, f"not run: {error}")
-        command = await self._journal.command_started(
-            call_id=call_id, host=host.name, fingerprint=fingerprint, run=run, reason=reason, purpose=purpose
-        )
+        try:
+            command = await self._journal.command_started(
+                call_id=call_id,
+                host=host.name,
+                fingerprint=fingerprint,
+                run=run,
+                reason=reason,
+                purpose=purpose,
+            )
+        except DatabaseUnavailable:  # on this host: on others it may have begun
+            return Part(host.name, NOT_RECORDED)
         if command is None:
             return Part(host.name, "not run: this very call was claimed before; make a new call")
         try:
@@ -56,8 +70,8 @@ class Executor:
                 Part(host.name, "not run: the approval was used or withdrawn, or its time is over")
                 for host in approval.hosts
             ]
-        return await asyncio.gather(
-            *(self._change(command, hosts[command.host], approval) for command in commands)
+        return await side_by_side(
+            [self._change(command, hosts[command.host], approval) for command in commands]
         )
 
     async def _change(self, command: Command, host: Host, approval: Approval) -> Part:
@@ -160,6 +174,17 @@ class Executor:
             )
 
         return tell
+
+
+async def side_by_side(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+    """All at once, in their order. When one raises the others are ended, so that none goes on unwatched."""
+    tasks = [asyncio.create_task(each) for each in work]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def change_key(approval: Approval, command: Command) -> str:

@@ -6,7 +6,6 @@ asked is not asked again, what was approved is judged again before it runs.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,7 +21,7 @@ from bot.policy.judge import judge
 from bot.policy.rules import Rules
 from bot.ssh.inventory import Host
 from bot.tools.authority import Authority
-from bot.tools.execution import Executor
+from bot.tools.execution import Executor, side_by_side
 from bot.tools.questions import question, still_bound
 from bot.tools.report import Part, ran, report
 from bot.tools.toolbox import Outcome, Pending, Result
@@ -96,7 +95,7 @@ class RunCommand:
         ]
         work += [self._allowed(call, arguments, j) for j in fresh if j.verdict.decision is Decision.ALLOW]
         work += [self._denied(j) for j in fresh if j.verdict.decision is Decision.DENY]
-        parts: list[Part] = [part for parts in await asyncio.gather(*work) for part in parts]
+        parts: list[Part] = [part for parts in await side_by_side(work) for part in parts]
         new, refusals = await self._ask(
             call, arguments, [j for j in fresh if j.verdict.decision is Decision.ASK]
         )

@@ -19,6 +19,8 @@ from bot.model import ToolSchema
 from storage.errors import DatabaseUnavailable, LeaseLost, StorageError
 from storage.records import ToolCall
 
+NOT_RECORDED = "not run: the audit log is unavailable, and nothing is run without it. Try again later."
+
 logger = log.get(__name__)
 
 
@@ -101,9 +103,7 @@ class Toolbox:
         except LeaseLost:
             raise
         except DatabaseUnavailable:
-            return Result(
-                "not run: the audit log is unavailable, and nothing is run without it. Try again later."
-            )
+            return Result(NOT_RECORDED)
         except (OpsthreadError, StorageError) as error:
             return Result(f"not run: {error}")
         except Exception:

@@ -1,0 +1,54 @@
+"""Commands side by side: one that fails neither hides what the others did nor leaves them unwatched."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from bot.tools.execution import Executor, side_by_side
+from storage.errors import DatabaseUnavailable, LeaseLost
+
+
+class Silent:
+    """A journal without a database, and a host that would answer."""
+
+    async def fingerprint(self, _host: object) -> str:
+        return "SHA256:x"
+
+    async def command_started(self, **_: object) -> None:
+        raise DatabaseUnavailable
+
+
+async def test_a_host_whose_command_cannot_be_recorded_is_told_as_not_run() -> None:
+    silent = cast(Any, Silent())
+    part = await Executor(remote=silent, journal=silent).read(
+        call_id="c",
+        host=cast(Any, SimpleNamespace(name="web-1")),
+        run="'uptime'",
+        reason="",
+        purpose="",
+        limit_s=5,
+    )
+    assert part.host == "web-1"
+    assert part.headline.startswith("not run: the audit log is unavailable")
+
+
+async def test_what_runs_beside_a_failure_is_ended_and_waited_for() -> None:
+    ended: list[str] = []
+
+    async def works() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("works")
+
+    async def fails() -> None:
+        await asyncio.sleep(0)
+        raise LeaseLost
+
+    with pytest.raises(LeaseLost):
+        await side_by_side([works(), fails()])
+    assert ended == ["works"]
