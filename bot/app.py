@@ -214,7 +214,7 @@ async def _app(
     owner: str,
 ) -> AsyncGenerator[App]:
     async with AsyncExitStack() as stack:
-        rules = load_rules(settings.policy.read_text(encoding="utf-8") if settings.policy else None)
+        rules = load_rules(settings.extra_rules())
         model, model_name = await _model(settings, practice, stack)
         remote = Remote()
         stack.push_async_callback(remote.close)

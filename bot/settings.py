@@ -119,6 +119,16 @@ class Settings(BaseSettings):
             raise ValueError("is not a time zone such as Europe/Berlin") from error
         return value
 
+    def extra_rules(self) -> str | None:
+        """The text of the operator's rules, None without any. Raises SettingsError."""
+        if self.policy is None:
+            return None
+        try:
+            return self.policy.read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            said = getattr(error, "strerror", None) or "not UTF-8"
+            raise SettingsError(f"OPSTHREAD_POLICY: cannot read {self.policy}: {said}") from None
+
 
 def variable(field: str) -> str:
     """The environment variable that sets a field."""

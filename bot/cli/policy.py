@@ -9,9 +9,9 @@ from typing import Any
 import typer
 
 from bot import settings
-from bot.errors import SettingsError, UsageError
+from bot.errors import UsageError
 from bot.policy.judge import judge
-from bot.policy.rules import Rules, load_rules
+from bot.policy.rules import load_rules
 
 policy_app = typer.Typer(help="The gate: which commands run by themselves.", no_args_is_help=True)
 
@@ -25,7 +25,7 @@ def register(app: typer.Typer) -> None:
 def check(host: str = typer.Option("", "--host", help="a host of hosts.yml; its sudo flag counts")) -> None:
     """Read JSON lines {"command": ...} from stdin; print {"command","verdict","reason","run","parsed"} for each."""
     config = settings.load()
-    rules = _rules(config)
+    rules = load_rules(config.extra_rules())
     sudo_allowed, targets = _host(config, host)
     for number, line in enumerate(sys.stdin.buffer, 1):
         if not line.strip():
@@ -62,16 +62,6 @@ def _encoded(answer: dict[str, Any]) -> bytes:
         return json.dumps(answer, ensure_ascii=False).encode()
     except UnicodeEncodeError:  # a lone surrogate; its escaped form is the same JSON text
         return json.dumps(answer).encode()
-
-
-def _rules(config: settings.Settings) -> Rules:
-    if config.policy is None:
-        return load_rules()
-    try:
-        return load_rules(config.policy.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        said = getattr(error, "strerror", None) or "not UTF-8"
-        raise SettingsError(f"OPSTHREAD_POLICY: cannot read {config.policy}: {said}") from None
 
 
 def _host(config: settings.Settings, name: str) -> tuple[bool, tuple[str, ...]]:

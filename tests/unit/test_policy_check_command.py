@@ -10,7 +10,7 @@ import typer
 from typer.testing import CliRunner
 
 from bot.cli import policy
-from bot.errors import UsageError
+from bot.errors import SettingsError, UsageError
 
 HOSTS = """
 defaults: {user: opsbot, known_hosts: /etc/opsthread/known_hosts, identity: [/etc/opsthread/id_ed25519]}
@@ -74,6 +74,14 @@ def test_an_operators_rules_count(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     (tmp_path / "rules.yml").write_text("ask: [df]\n", "utf-8")
     monkeypatch.setenv("OPSTHREAD_POLICY", str(tmp_path / "rules.yml"))
     assert check("df -h")[0]["verdict"] == "ask"
+
+
+def test_a_file_of_rules_that_cannot_be_read_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("OPSTHREAD_POLICY", str(tmp_path / "absent.yml"))
+    with pytest.raises(SettingsError, match=r"OPSTHREAD_POLICY: cannot read .*absent\.yml: No such file"):
+        check("df -h")
 
 
 def test_a_line_that_is_not_a_command_is_named() -> None:
