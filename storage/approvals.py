@@ -133,8 +133,22 @@ async def close(db: Db, *, approval_id: int, state: ApprovalState, by: str) -> A
     return _approval(row) if row is not None else None
 
 
+async def revoke(db: Db, turn_id: int, *, by: str) -> list[Approval]:
+    """Take back what a turn asked for and has not run. Returns all that is taken back, earlier ones as well."""
+    rows = await db.execute(
+        text(
+            f"""UPDATE approval SET state = 'revoked',
+              decided_by = CASE WHEN state = 'revoked' THEN decided_by ELSE :by END,
+              decided_at = CASE WHEN state = 'revoked' THEN decided_at ELSE now() END
+            WHERE turn_id = :id AND state IN ('open', 'approved', 'revoked') RETURNING {_COLUMNS}"""
+        ),
+        {"id": turn_id, "by": by},
+    )
+    return [_approval(row) for row in rows]
+
+
 async def use(db: Db, *, approval_id: int) -> Approval | None:
-    """approved -> used, once. None: it was not approved, was used, or its time is over."""
+    """approved -> used, once. None: it was not approved, was taken back, or was used before."""
     row = (
         await db.execute(
             text(

@@ -10,6 +10,7 @@ from typing import Any
 
 from sqlalchemy import text
 
+from storage import approvals
 from storage.errors import LeaseLost, NotFound
 from storage.records import Claim, Front, Turn, TurnState
 from storage.sessions import get as get_session
@@ -254,13 +255,7 @@ async def request_stop(db: Db, *, turn_id: int, by: str) -> TurnState:
         ),
         {"by": by, "id": turn_id},
     )
-    await db.execute(
-        text(
-            """UPDATE approval SET state = 'revoked', decided_by = :by, decided_at = now()
-            WHERE turn_id = :id AND state IN ('open', 'approved')"""
-        ),
-        {"by": by, "id": turn_id},
-    )
+    await approvals.revoke(db, turn_id, by=by)
     await notify(db, STOP, str(turn_id))
     await notify(db, WAKE, str(row.session_id))
     return before

@@ -16,6 +16,7 @@ from bot.errors import Refused
 from bot.events import (
     Answered,
     ApprovalAsked,
+    ApprovalClosed,
     CommandFinished,
     CommandRefused,
     CommandStarted,
@@ -406,37 +407,53 @@ class Journal:
 
     # The end.
 
-    async def finish(self, *, answer: Message | None, text: str, footer: str, state: TurnState) -> None:
-        """Append the answer, post it and end the turn in one transaction; waits until it is in."""
+    async def finish(self, *, answer: Message, footer: str, state: TurnState) -> None:
+        """Append the answer, post it and end the turn in one transaction; waits until it is in.
+
+        A turn that ends before its work was done takes back what it had asked for: the cards lose their buttons.
+        """
         now = datetime.now(UTC)
         started = self.turn.started_at or now
         event = Answered(
-            turn=self.turn, text=text, footer=footer, state=state, seconds=(now - started).total_seconds()
+            turn=self.turn,
+            text=answer.text,
+            footer=footer,
+            state=state,
+            seconds=(now - started).total_seconds(),
         )
 
         async def write(db: Db, again: bool) -> Sequence[Event]:
             if again and (await turns.get(db, self.turn.id)).state is state:
                 return (event,)
-            if answer is not None:
-                await sessions.append(
-                    db, self.session.id, self._epoch, [replace(answer, turn_id=self.turn.id)]
-                )
-                await milestones.add(
-                    db,
-                    team=self.turn.team,
-                    session_id=self.session.id,
-                    turn_id=self.turn.id,
-                    kind=MilestoneKind.CONCLUSION,
-                    content=_first_line(text),
-                    source=MilestoneSource.RULE,
-                )
+            await sessions.append(db, self.session.id, self._epoch, [replace(answer, turn_id=self.turn.id)])
+            await milestones.add(
+                db,
+                team=self.turn.team,
+                session_id=self.session.id,
+                turn_id=self.turn.id,
+                kind=MilestoneKind.CONCLUSION,
+                content=_first_line(answer.text),
+                source=MilestoneSource.RULE,
+            )
+            closed = await self._take_back(db) if state is not TurnState.DONE else []
             await self._post(db, event)
             await turns.finish(
                 db, turn_id=self.turn.id, session_id=self.session.id, epoch=self._epoch, state=state
             )
-            return (event,)
+            return (*closed, event)
 
         await self._writer.put(write, patience_s=None)
+
+    async def _take_back(self, db: Db) -> list[Event]:
+        closed: list[Event] = []
+        for approval in await approvals.revoke(db, self.turn.id, by=""):
+            event = ApprovalClosed(approval=approval, by=approval.decided_by or "")
+            await self._post(db, event)
+            await self._audit(
+                db, "approval.revoked", detail={"approval": approval.id, "by": approval.decided_by}
+            )
+            closed.append(event)
+        return closed
 
     async def pause(self) -> TurnState:
         """Give the turn back while people decide; waits until it is in."""

@@ -268,7 +268,7 @@ async def _failed(loop: Loop, reason: str) -> TurnState:
 
 async def _end(loop: Loop, text: str, state: TurnState) -> None:
     message = Message(role=Role.ASSISTANT, text=text)
-    await loop.journal.finish(answer=message, text=text, footer="", state=state)
+    await loop.journal.finish(answer=message, footer="", state=state)
 
 
 async def _answered(claim: Claim, parts: TurnParts, loop: Loop, answer: Answer) -> TurnState:
@@ -277,9 +277,7 @@ async def _answered(claim: Claim, parts: TurnParts, loop: Loop, answer: Answer) 
             MilestoneKind.BLOCKED, f"Stopped: {answer.limit} reached", MilestoneSource.RULE
         )
     footer = await _footer(claim, parts, answer.message.text)
-    await loop.journal.finish(
-        answer=answer.message, text=answer.message.text, footer=footer, state=TurnState.DONE
-    )
+    await loop.journal.finish(answer=answer.message, footer=footer, state=TurnState.DONE)
     return TurnState.DONE
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from bot import app as root
 from bot.access import Actor
-from bot.events import Answered, ApprovalAsked, Event, MilestoneReached
+from bot.events import Answered, ApprovalAsked, ApprovalClosed, Event, MilestoneReached
 from bot.settings import Settings
 from bot.terminal.conversation import Conversation
 from storage import commands, history, turns
@@ -24,7 +24,7 @@ HOST = "this-machine"
 
 @dataclass
 class Recorder:
-    """A Screen that keeps what it is shown, and posts milestones and answers as Slack's would."""
+    """A Screen that keeps what it is shown, and posts milestones, closed cards and answers as Slack's would."""
 
     session_id: int
     events: list[Event]
@@ -33,6 +33,8 @@ class Recorder:
         match event:
             case Answered(turn=turn):
                 key = f"answer:{turn.id}"
+            case ApprovalClosed(approval=approval):
+                key = f"closed:{approval.id}"
             case MilestoneReached(milestone_id=number):
                 key = f"milestone:{number}"
             case _:

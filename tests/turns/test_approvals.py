@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from bot.events import Answered, ApprovalAsked, CommandRefused, MilestoneReached
-from storage import approvals
-from storage.records import ApprovalState, CommandState, MilestoneKind, Role, TurnState
+from bot.events import Answered, ApprovalAsked, ApprovalClosed, CommandRefused, MilestoneReached
+from storage import approvals, outbox
+from storage.records import ApprovalState, CommandState, MilestoneKind, PostState, Role, TurnState
 from tests.fakes.model import call, calls, say
 from tests.turns.rig import HOST, open_rig, run, until
 
@@ -135,6 +135,14 @@ async def test_stopping_a_waiting_turn_withdraws_its_approval(database_url: str,
         approval = rig.approval()
         await talk.stop()
         assert await talk.follow(approval.session_id, approval.turn_id) is TurnState.STOPPED
+        (closed,) = rig.seen(ApprovalClosed)
+        assert (closed.approval.id, closed.approval.state, closed.by) == (
+            approval.id,
+            ApprovalState.REVOKED,
+            "tester",
+        )
+        async with rig.store.begin() as db:
+            assert await outbox.state(db, f"closed:{approval.id}") is PostState.NEW
         counted, said = await rig.decide(approval, approve=True)
         assert not counted
         assert "already revoked" in said
