@@ -41,13 +41,15 @@ class Writer:
         self._session_id = session_id
         self._queue: deque[_Entry] = deque()
         self._wake = asyncio.Event()
-        self._lost: LeaseLost | None = None
+        self._lost: BaseException | None = None
         self._task = asyncio.create_task(self._work(), name=f"writer of session {session_id}")
+        self._task.add_done_callback(self._ended)
 
     async def put(self, write: Write, *, patience_s: float | None = PATIENCE_S) -> bool:
         """Queue a write. True: it is in the database. False: not yet; it stays queued, in order.
 
-        patience_s None waits for as long as it takes. Raises LeaseLost when another process took over.
+        patience_s None waits for as long as it takes. Raises LeaseLost when another process took over, and
+        the fault of ours that ended the writer, if one did.
         """
         if self._lost:
             raise self._lost
@@ -105,7 +107,13 @@ class Writer:
             if not entry.done.done():
                 entry.done.set_result(None)
 
-    def _give_up(self, error: LeaseLost) -> None:
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """A fault of ours in a write must not leave those waiting who wait for as long as it takes."""
+        if not task.cancelled() and (error := task.exception()) is not None:
+            logger.error("writer ended by a fault", session=self._session_id, exc_info=error)
+            self._give_up(error)
+
+    def _give_up(self, error: BaseException) -> None:
         self._lost = error
         while self._queue:
             entry = self._queue.popleft()

@@ -41,6 +41,7 @@ from storage.records import (
 from storage.store import Store
 from storage.tasks import Plan
 
+MOST_RESUMED = 10  # times a turn is taken up after its process was gone
 HISTORY_READ = 400  # messages read at most; the window of a request is cut from them
 
 logger = log.get(__name__)
@@ -92,6 +93,9 @@ async def run_turn(claim: Claim, parts: TurnParts) -> TurnState:
             await journal.note(f"asked:{turn.id}", f"{who} asks from a terminal: {turn.text}")
     if turn.stop_by:
         return await _stopped(loop, turn.stop_by)
+    if turn.resumed > MOST_RESUMED:  # perhaps this very turn is what kills the processes
+        await _settle_all(loop, INTERRUPTED)
+        return await _failed(loop, f"I was interrupted {turn.resumed} times while I worked on it")
     try:
         if opened:
             await _tell_late_decisions(loop, known.approvals)

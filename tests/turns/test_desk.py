@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from sqlalchemy import text
 
-from bot.events import Answered, CommandStarted
+from bot.events import Answered, CommandStarted, Event
+from bot.journal import Writer
 from storage.errors import NotFound
 from storage.records import TurnState
+from storage.store import Db
 from tests.fakes.model import say
-from tests.turns.rig import open_rig, run, until
+from tests.turns.rig import Recorder, open_rig, run, until
 
 
 def at_work() -> list[asyncio.Task[object]]:
@@ -51,3 +55,30 @@ async def test_a_stop_that_comes_before_the_work_began_counts(database_url: str,
         desk._cancel(desk._work[receipt.turn_id], "tester")
         assert await task is TurnState.STOPPED
         assert "Stopped by tester" in rig.seen(Answered)[0].text
+
+
+async def test_a_turn_that_was_interrupted_again_and_again_is_given_up(
+    database_url: str, tmp_path: Path
+) -> None:
+    async with open_rig(database_url, tmp_path) as rig:
+        talk = rig.conversation()
+        receipt = await rig.app.desk.receive(talk._arrival("go"))
+        assert receipt.session_id is not None
+        assert receipt.turn_id is not None
+        async with rig.store.begin() as db:
+            await db.execute(text("UPDATE turn SET resumed = 11"))
+        assert await rig.app.desk.work_on(receipt.session_id, turn_id=receipt.turn_id) is TurnState.FAILED
+        assert "interrupted 11 times" in rig.seen(Answered)[0].text
+        assert rig.model.requests == []
+
+
+async def test_a_fault_in_a_write_reaches_those_who_wait_for_it(database_url: str, tmp_path: Path) -> None:
+    async def faulty(_db: Db, _again: bool) -> Sequence[Event]:
+        raise KeyError("of ours")
+
+    async with open_rig(database_url, tmp_path) as rig:
+        writer = Writer(store=rig.store, screen=Recorder(1, []), session_id=1)
+        for _ in range(2):
+            with pytest.raises(KeyError):
+                await writer.put(faulty, patience_s=None)
+        await writer.close()
