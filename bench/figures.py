@@ -1,9 +1,10 @@
-"""Small things the benchmarks share: percentiles, tables, timing of an instance's method."""
+"""Small things the benchmarks share: percentiles, tables, and clocks around methods."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -36,13 +37,25 @@ class Clock:
         self._open = 0
         self._since = 0.0
 
-    def timed(self, function: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    @contextmanager
+    def on(self, *methods: tuple[type, str]) -> Iterator[None]:
+        """Time these methods of our own parts while the block is open."""
+        plain = [(owner, name, getattr(owner, name)) for owner, name in methods]
+        for owner, name, method in plain:
+            setattr(owner, name, self._timed(method))
+        try:
+            yield
+        finally:
+            for owner, name, method in plain:
+                setattr(owner, name, method)
+
+    def _timed(self, method: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
         async def call(*args: Any, **kwargs: Any) -> Any:
             if not self._open:
                 self._since = time.perf_counter()
             self._open += 1
             try:
-                return await function(*args, **kwargs)
+                return await method(*args, **kwargs)
             finally:
                 self._open -= 1
                 if not self._open:

@@ -1,20 +1,20 @@
-"""A command through us next to raw asyncssh, on warm connections to the same in-process server."""
+"""A command through us next to raw asyncssh, in turn, on warm connections to the same in-process server."""
 
 from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import asyncssh
 
-from bench.figures import p50_p99, percentile, table
+from bench.figures import Clock, p50_p99, percentile, table
 from bot.demo import keys
 from bot.demo.host import DemoHost, account, write_hosts_yml
 from bot.journal import Journal
-from bot.ssh.inventory import Host, load
+from bot.ssh.inventory import load
 from bot.ssh.remote import Remote
 from bot.tools.execution import Executor
 from storage import sessions, turns
@@ -24,58 +24,79 @@ from storage.records import Front, Origin
 from storage.store import Store
 from tests.turns.rig import Recorder
 
-RUNS = 200
+WARM, RUNS = 10, 200
 COMMAND = "'echo' hello"
 
 
 async def main() -> dict[str, float]:
-    """Returns the ratio of Remote.run to raw asyncssh."""
-    with tempfile.TemporaryDirectory(prefix="opsthread-bench-", ignore_cleanup_errors=True) as folder:
-        demo = DemoHost(Path(folder) / "demo")
+    """Returns the ratios of the executor, its commits apart, and of Remote.run to raw asyncssh (p50)."""
+    with tempfile.TemporaryDirectory(prefix="opsthread-bench-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        demo, remote = DemoHost(folder / "demo"), Remote()
         port = await demo.start()
-        host = load(write_hosts_yml(Path(folder) / "demo", port)).for_team("local").hosts[0]
-        remote = Remote()
         raw = await asyncssh.connect(
-            host.address,
+            "127.0.0.1",
             port,
             username=account(),
-            client_keys=[str(keys.identity(Path(folder) / "demo"))],
+            client_keys=[str(keys.identity(folder / "demo"))],
             known_hosts=None,  # a benchmark's own server in its own process
             config=None,
             agent_path=None,
         )
         try:
-            plain = await _times(lambda _n: raw.run(COMMAND))
-            ours = await _times(lambda _n: remote.run(host, COMMAND, limit_s=30))
-            whole = await _with_journal(Path(folder) / "pg", host, remote)
+            async with _journal(folder / "pg") as journal:
+                return await _measure(folder, port, raw=raw, remote=remote, journal=journal)
         finally:
             raw.close()
             await remote.close()
             await demo.stop()
-    base = percentile(plain, 0.5)
+
+
+async def _measure(
+    folder: Path, port: int, *, raw: asyncssh.SSHClientConnection, remote: Remote, journal: Journal
+) -> dict[str, float]:
+    host = load(write_hosts_yml(folder / "demo", port)).for_team("local").hosts[0]
+    executor = Executor(remote=remote, journal=journal)
+    commits = Clock()
+    plain: list[float] = []
+    ours: list[float] = []
+    whole: list[float] = []
+    apart: list[float] = []
+    with commits.on((Journal, "command_started"), (Journal, "command_finished")):
+        for n in range(WARM + RUNS):
+            began = time.perf_counter()
+            await raw.run(COMMAND)
+            plain.append(time.perf_counter() - began)
+            began = time.perf_counter()
+            await remote.run(host, COMMAND, limit_s=30)
+            ours.append(time.perf_counter() - began)
+            began = time.perf_counter()
+            await executor.read(
+                call_id=f"c{n}", host=host, run=COMMAND, reason="bench", purpose="", limit_s=30
+            )
+            whole.append(time.perf_counter() - began)
+            apart.append(commits.take())
+    exec_only = [a - b for a, b in zip(whole, apart, strict=True)]
+    base = percentile(plain[WARM:], 0.5)
     rows = [("what", "p50 / p99", "p50 to raw")]
-    for name, values in (
-        ("raw asyncssh run()", plain),
-        ("Remote.run: wrapper, markers, limits", ours),
-        ("Executor.read: with claim, audit and output committed", whole),
+    for title, values in (
+        ("raw asyncssh run()", plain[WARM:]),
+        ("Remote.run: wrapper, markers, limits", ours[WARM:]),
+        ("Executor.read, the journal's two commits apart", exec_only[WARM:]),
+        ("  the two commits: claim with audit, output with audit", apart[WARM:]),
+        ("Executor.read with them", whole[WARM:]),
     ):
-        rows.append((name, p50_p99(values), f"{percentile(values, 0.5) / base:.2f}"))
+        rows.append((title, p50_p99(values), f"{percentile(values, 0.5) / base:.2f}"))
     table(f"One warm command, {RUNS} times", rows)
-    return {"ssh ratio": percentile(ours, 0.5) / base}
+    return {
+        "ssh ratio": percentile(exec_only[WARM:], 0.5) / base,
+        "ssh ratio of Remote.run": percentile(ours[WARM:], 0.5) / base,
+    }
 
 
-async def _times(call: Callable[[int], Awaitable[Any]]) -> list[float]:
-    for n in range(10):
-        await call(n)
-    times = []
-    for n in range(10, 10 + RUNS):
-        began = time.perf_counter()
-        await call(n)
-        times.append(time.perf_counter() - began)
-    return times
-
-
-async def _with_journal(folder: Path, host: Host, remote: Remote) -> list[float]:
+@asynccontextmanager
+async def _journal(folder: Path) -> AsyncGenerator[Journal]:
+    """The journal of one claimed turn, on a durable database."""
     async with EmbeddedPostgres(folder) as postgres:
         await upgrade(postgres.url)
         store = Store(postgres.url)
@@ -91,13 +112,8 @@ async def _with_journal(folder: Path, host: Host, remote: Remote) -> list[float]
             claim = await turns.claim(db, owner="bench", lease_s=600, front=Front.TERMINAL)
         assert claim is not None
         journal = Journal(store=store, screen=Recorder(session.id, []), claim=claim, zone="UTC")
-        executor = Executor(remote=remote, journal=journal)
         try:
-            return await _times(
-                lambda n: executor.read(
-                    call_id=f"c{n}", host=host, run=COMMAND, reason="bench", purpose="", limit_s=30
-                )
-            )
+            yield journal
         finally:
             await journal.close()
             await store.close()
