@@ -1,46 +1,16 @@
-"""`demo`, `chat` and `ask`: talk to the bot from a terminal."""
+"""`demo`, `chat` and `ask`: their words are read here, and wrong ones refused before anything heavy is loaded."""
 
 from __future__ import annotations
 
 import asyncio
-import sys
-from collections.abc import AsyncGenerator, Coroutine
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from zoneinfo import ZoneInfo
 
 import typer
-from rich.console import Console
 
-from bot import app as root
-from bot import log, settings
-from bot.errors import Refused, UsageError
-from bot.events import ApprovalAsked, Screen
-from bot.terminal.conversation import Asker, Conversation
-from bot.terminal.json_lines import JsonScreen
-from bot.terminal.prompt import Choice, Interrupts, Lines, ask_approval
-from bot.terminal.prompt import chat as chat_lines
-from bot.terminal.screen import TerminalScreen, make_console
-from bot.terminal.wording import session_hint
-from bot.turns.desk import LONGEST_MESSAGE
-from storage.records import LOCAL_TEAM, Session, Turn, TurnState
+from bot import settings
+from bot.errors import UsageError
 
-QUESTIONS = (
-    "is the disk filling up?",
-    "which versions of python and openssh run here?",
-    "内存够用吗？",
-)
-
-
-@dataclass(slots=True)
-class _Terminal:
-    """What one command talks through."""
-
-    console: Console
-    conversation: Conversation
-    app: root.App
-    interrupts: Interrupts
+SESSION = typer.Option(None, "--session", help="go on with this session")
+USER = typer.Option("local", "--user", help="whose session and memories")
 
 
 def register(app: typer.Typer) -> None:
@@ -53,156 +23,30 @@ def register(app: typer.Typer) -> None:
         ),
     ) -> None:
         """Talk about this very machine: nothing else is needed."""
-        _exit(_demo(ask))
+        values = settings.load()
+        from bot.cli import talking
+
+        raise typer.Exit(asyncio.run(talking.demo(values, ask)))
 
     @app.command()
-    def chat(
-        session: int | None = typer.Option(None, "--session", help="go on with this session"),
-        user: str = typer.Option("local", "--user", help="whose session and memories"),
-    ) -> None:
+    def chat(session: int | None = SESSION, user: str = USER) -> None:
         """Talk to the bot in this terminal."""
-        _exit(_chat(session, user))
+        values = settings.load()
+        from bot.cli import talking
+
+        raise typer.Exit(asyncio.run(talking.chat(values, session, user)))
 
     @app.command()
     def ask(
         text: str = typer.Argument(help="the question"),
-        session: int | None = typer.Option(None, "--session", help="go on with this session"),
-        user: str = typer.Option("local", "--user", help="whose session and memories"),
+        session: int | None = SESSION,
+        user: str = USER,
         as_json: bool = typer.Option(False, "--json", help="one JSON object a line for each event"),
     ) -> None:
         """Ask one question and print what happens."""
-        _exit(_ask(text, session, user, as_json=as_json))
+        values = settings.load()
+        if not text.strip():
+            raise UsageError('the question is empty; for example: opsthread ask "is the disk of web-1 full?"')
+        from bot.cli import talking
 
-
-def _exit(work: Coroutine[None, None, int]) -> None:
-    raise typer.Exit(asyncio.run(work))
-
-
-async def _demo(question: str) -> int:
-    piped = not sys.stdin.isatty()
-    if not question and piped:
-        question = (await asyncio.to_thread(sys.stdin.read, LONGEST_MESSAGE + 1)).strip()
-    async with _open(demo=True, user="local") as terminal:
-        _greet(terminal)
-        if question:
-            return await _one(terminal, question)
-        if piped:
-            print(f'opsthread: nothing was asked; try: echo "{QUESTIONS[0]}" | make demo', file=sys.stderr)
-            return 0
-        return await _talk(terminal)
-
-
-async def _chat(session: int | None, user: str) -> int:
-    async with _open(user=user, hint=False) as terminal:
-        if session is not None:
-            await terminal.conversation.go_on_with(session)
-        _greet(terminal)
-        return await _talk(terminal)
-
-
-async def _ask(text: str, session: int | None, user: str, *, as_json: bool) -> int:
-    if not text.strip():
-        raise UsageError('the question is empty; for example: opsthread ask "is the disk of web-1 full?"')
-    async with _open(user=user, as_json=as_json) as terminal:
-        if session is not None:
-            await terminal.conversation.go_on_with(session)
-        return await _one(terminal, text)
-
-
-async def _one(terminal: _Terminal, text: str) -> int:
-    """One turn; Ctrl-C stops it in order. Exit status 0 also when an approval was left open."""
-    conversation = terminal.conversation
-    with terminal.interrupts:
-        turn = asyncio.create_task(conversation.say(text))
-        pressed = asyncio.create_task(terminal.interrupts.wait())
-        await asyncio.wait({turn, pressed}, return_when=asyncio.FIRST_COMPLETED)
-        if not turn.done():
-            await conversation.stop()
-        pressed.cancel()
-        state = await turn
-    match state:
-        case TurnState.FAILED:
-            return 1
-        case TurnState.STOPPED:
-            return 130
-        case _:
-            return 0
-
-
-async def _talk(terminal: _Terminal) -> int:
-    async def turn(line: str) -> None:
-        try:
-            await terminal.conversation.say(line)
-        except Refused as error:
-            terminal.console.print(str(error), soft_wrap=True, markup=False)
-
-    with terminal.interrupts:
-        await chat_lines(
-            Lines(sys.stdin.fileno()),
-            console=terminal.console,
-            interrupts=terminal.interrupts,
-            turn=turn,
-            stop=terminal.conversation.stop,
-        )
-    if terminal.conversation.session is not None:
-        terminal.console.print(session_hint(terminal.conversation.session.id), soft_wrap=True, markup=False)
-    return 0
-
-
-@asynccontextmanager
-async def _open(
-    *, user: str, demo: bool = False, as_json: bool = False, hint: bool = True
-) -> AsyncGenerator[_Terminal]:
-    """Everything a terminal needs, built and taken down. hint: say after each answer how to go on."""
-    values = settings.load()
-    log.configure(values.log_format, "error" if values.log_level == "info" else values.log_level)
-    console = make_console(sys.stdout)
-    zone = ZoneInfo(values.timezone)
-    held: list[Conversation] = []
-
-    def screen(session: Session, turn: Turn) -> Screen:
-        mirror = root.mirror(values, session, turn)
-        if as_json:
-            return JsonScreen(sys.stdout, mirror=mirror)
-        told = held[0].approval_asked
-        return TerminalScreen(console, zone=zone, on_approval=told, hint=hint, mirror=mirror)
-
-    if not as_json:
-        print("opsthread: starting", file=sys.stderr)
-    interrupts = Interrupts()
-    async with root.terminal(values, screen=screen, demo=demo) as app:
-        conversation = Conversation(
-            store=app.store,
-            desk=app.desk,
-            approvals=app.approvals,
-            team=LOCAL_TEAM,
-            account=root.account(),
-            owner=user,
-        )
-        held.append(conversation)
-        if sys.stdin.isatty() and sys.stdout.isatty() and not as_json:
-            conversation.ask = _asker(console, interrupts)
-        yield _Terminal(console, conversation, app, interrupts)
-
-
-def _asker(console: Console, interrupts: Interrupts) -> Asker:
-    lines = Lines(sys.stdin.fileno())
-
-    async def ask(event: ApprovalAsked) -> Choice:
-        return await ask_approval(event, lines, console=console, interrupts=interrupts, now=datetime.now(UTC))
-
-    return ask
-
-
-def _greet(terminal: _Terminal) -> None:
-    app = terminal.app
-    names = [host.name for host in app.inventory.current.for_team(LOCAL_TEAM).hosts]
-    lines = [f"opsthread · hosts: {', '.join(names[:5])} · model: {app.model_name}"]
-    if app.practice.model:
-        lines.append(
-            "The practice model follows rules and knows disk, memory, load, services, versions and logs."
-        )
-    if sys.stdin.isatty():
-        lines.append(f"Try: {' · '.join(QUESTIONS)}   (Ctrl-C stops a turn, Ctrl-D leaves)")
-    for line in lines:
-        terminal.console.print(line, soft_wrap=True, markup=False)
+        raise typer.Exit(asyncio.run(talking.ask(values, text, session, user=user, as_json=as_json)))
