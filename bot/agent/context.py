@@ -20,6 +20,7 @@ from bot.agent.history import repair, to_wire, window
 from bot.errors import OpsthreadError
 from bot.model import ChatMessage
 from bot.ssh.inventory import Host
+from bot.tools.list_hosts import host_line
 from storage.errors import StorageError
 from storage.records import Message, Milestone, ThreadLine
 from storage.tasks import Plan
@@ -122,12 +123,6 @@ def hosts_text(hosts: Sequence[Host]) -> str:
         f"{label} ({n})" for label, n in sorted(counts.items(), key=lambda c: (-c[1], c[0]))[:40]
     )
     return f"Hosts: this person may use {len(hosts)}; list_hosts(filter) names them. By label: {by_label}"
-
-
-def host_line(host: Host) -> str:
-    """`- web-1 role=web env=prod`"""
-    labels = " ".join(f"{key}={value}" for key, value in host.labels)
-    return f"- {host.name} {labels}".rstrip()
 
 
 def task_text(plan: Plan, next_step: str, milestones: Sequence[Milestone]) -> str:

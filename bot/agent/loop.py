@@ -34,7 +34,7 @@ class WaitForApproval(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Of one turn. tokens: estimated, of one request."""
+    """Of one turn. steps: replies of the model. seconds: since this process took the turn up."""
 
     steps: int
     seconds: float

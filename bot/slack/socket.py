@@ -49,11 +49,6 @@ class Socket:
         self._alive: float | None = None
         self._log = log.get("slack.socket")
 
-    @property
-    def heard_at(self) -> float | None:
-        """time.time() of the last sign of life; health goes red when it is old."""
-        return self._alive
-
     async def start(self) -> None:
         """Raises SettingsError when Slack refuses the token; while Slack is away it keeps trying."""
         try:

@@ -39,7 +39,7 @@ class ListHosts:
         found = [host for host in hosts if _fits(host, wanted)]
         if not found:
             return Result(f'no host fits "{wanted}"; there are {len(hosts)} hosts, filter="" lists them')
-        lines = [_line(host) for host in found[:LISTED]]
+        lines = [host_line(host) for host in found[:LISTED]]
         if len(found) > LISTED:
             lines.append(f"… {len(found) - LISTED} more; narrow the filter")
         return Result("\n".join(lines))
@@ -54,6 +54,7 @@ def _fits(host: Host, wanted: str) -> bool:
     return wanted.lower() in host.name.lower() or fnmatchcase(host.name, wanted)
 
 
-def _line(host: Host) -> str:
+def host_line(host: Host) -> str:
+    """`- web-1 role=web env=prod`"""
     labels = " ".join(f"{key}={value}" for key, value in host.labels)
     return f"- {host.name} {labels}".rstrip()
