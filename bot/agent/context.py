@@ -25,7 +25,7 @@ from storage.errors import StorageError
 from storage.records import Message, Milestone, ThreadLine
 from storage.tasks import Plan
 
-WINDOW = 50  # messages of history in a request, unless the last turn alone is longer
+WINDOW = 50  # messages of history in a turn's first request, unless the turn before is longer
 LISTED_HOSTS = 20  # above this the prompt holds counts by label, and list_hosts gives the rest
 
 logger = log.get(__name__)
@@ -63,7 +63,7 @@ class Prompt:
         shrink divides the room for the history: a retry after the endpoint said it was too long.
         """
         room = self.max_tokens // shrink - tokens(self.system) - tokens(self.preface)
-        kept, dropped = fit(repair(window(messages, WINDOW)), max(room, 500))
+        kept, dropped = fit(repair(self._window(messages)), max(room, 500))
         preface = self.preface
         if dropped:
             preface += f"\n\n({dropped} older messages of this session are not shown here.)"
@@ -74,6 +74,12 @@ class Prompt:
         if last_words:
             _append(wire, last_words)
         return wire
+
+    def _window(self, messages: Sequence[Message]) -> tuple[Message, ...]:
+        """Cut once a turn, at its opening: the beginning of its requests stays the same from step to step."""
+        mine = [i for i, m in enumerate(messages) if m.turn_id == self.turn_id]
+        opening = mine[0] + 1 if mine else len(messages)
+        return (*window(messages[:opening], WINDOW), *messages[opening:])
 
 
 def _append(wire: list[ChatMessage], words: str) -> None:
