@@ -153,7 +153,8 @@ async def use(db: Db, *, approval_id: int) -> Approval | None:
         await db.execute(
             text(
                 f"""UPDATE approval SET state = 'used'
-                WHERE id = :id AND state = 'approved' RETURNING {_COLUMNS}"""
+                WHERE id = :id AND state = 'approved' AND decided_at + (expires_at - created_at) > now()
+                RETURNING {_COLUMNS}"""
             ),
             {"id": approval_id},
         )

@@ -31,12 +31,18 @@ async def _serve() -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
     async with AsyncExitStack() as stack:
-        served = await stack.enter_async_context(root.slack(values))
+        opening = asyncio.create_task(stack.enter_async_context(root.slack(values)))
+        wait = asyncio.create_task(ended.wait())
+        await asyncio.wait({opening, wait}, return_when=asyncio.FIRST_COMPLETED)
+        if not opening.done():  # told to stop while Slack or the database could not be reached yet
+            opening.cancel()
+            await asyncio.gather(opening, return_exceptions=True)
+            return
+        served = opening.result()
         if values.http_port is not None:
             await stack.enter_async_context(health(values.http_port, served.ready))
         logger.info("serving", model=served.app.model_name)
         work = asyncio.create_task(served.app.desk.serve())
-        wait = asyncio.create_task(ended.wait())
         await asyncio.wait({work, wait}, return_when=asyncio.FIRST_COMPLETED)
         wait.cancel()
         if work.done():

@@ -59,16 +59,19 @@ async def test_a_block_commits_and_a_failing_block_rolls_back(store: Store) -> N
 async def test_a_cancelled_block_rolls_back_and_the_pool_goes_on(store: Store) -> None:
     started = asyncio.Event()
 
-    async def slow() -> None:
+    async def slow(number: int) -> None:
+        # A row of its own each: a backend whose cancel request got lost keeps its lock for a while.
         async with store.begin() as db:
-            await db.execute(text("INSERT INTO person (team, id) VALUES ('T', 'lost')"))
+            row = {"id": f"lost {number}"}
+            await db.execute(text("INSERT INTO person (team, id) VALUES ('T', :id)"), row)
             started.set()
             await db.execute(text("SELECT pg_sleep(30)"))
 
-    for _ in range(15):  # more often than the pool has connections
+    for number in range(15):  # more often than the pool has connections
         started.clear()
-        task = asyncio.create_task(slow())
-        await started.wait()
+        task = asyncio.create_task(slow(number))
+        async with asyncio.timeout(20):
+            await started.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+from sqlalchemy import text
+
 from bot.events import Answered, ApprovalAsked, ApprovalClosed, CommandRefused, MilestoneReached
 from storage import approvals, outbox
 from storage.records import ApprovalState, CommandState, MilestoneKind, PostState, Role, TurnState
@@ -183,3 +185,17 @@ async def test_a_change_that_a_stop_leaves_running_is_not_killed_and_its_outcome
         (command,) = await rig.commands(talk.session)
         assert (command.state, command.exit_status) == (CommandState.DONE, 0)
         assert log.read_text() == "begun\nended\n"
+
+
+async def test_a_yes_that_was_given_long_ago_does_not_run_anything(database_url: str, tmp_path: Path) -> None:
+    target = tmp_path / "made"
+    async with open_rig(database_url, tmp_path / "data") as rig:
+        rig.model.push(run(f"touch {target}"), say("too late"))
+        talk, _ = await rig.say("go")
+        approval = rig.approval()
+        await rig.decide(approval, approve=True)
+        async with rig.store.begin() as db:
+            await db.execute(text("UPDATE approval SET decided_at = decided_at - interval '1 day'"))
+        assert await talk.follow(approval.session_id, approval.turn_id) is TurnState.DONE
+        assert not target.exists()
+        assert "its time is over" in rig.model.requests[-1]["messages"][-1]["content"]
