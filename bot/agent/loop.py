@@ -83,7 +83,7 @@ class Loop:
 
     async def settle(self) -> None:
         """Give every call of this turn that has no result one. Raises WaitForApproval when people must decide."""
-        calls = [each.call for each in open_calls(self.messages)]
+        calls = [each.call for each in open_calls(self.messages) if each.turn_id == self.turn_id]
         waiting: list[Pending] = []
 
         async def done(call: ToolCall, outcome: Outcome) -> None:

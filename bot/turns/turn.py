@@ -85,8 +85,8 @@ async def run_turn(claim: Claim, parts: TurnParts) -> TurnState:
     known = await _known(claim, parts.store)
     loop = await _loop(claim, parts, known)
     opened = any(m.turn_id == turn.id and m.role is Role.USER for m in known.history)
+    await _close_calls_of_others(loop, known.approvals)
     if not opened:
-        await _close_calls_of_others(loop, known.approvals)
         await loop.add(Message(role=Role.USER, text=turn.text, author=_author(turn)))
         if turn.front is Front.TERMINAL and claim.session.origin is Origin.SLACK:
             who = turn.person_name or turn.person
@@ -215,9 +215,14 @@ def _streamer(journal: Journal) -> Callable[[str], None]:
 
 
 async def _close_calls_of_others(loop: Loop, asked: list[Approval]) -> None:
-    """A new turn begins while another's calls are open: providers take no history with open calls."""
+    """A turn begins or goes on while another's calls are open: providers take no history with open calls.
+
+    They stay the other turn's: it runs them with its person's rights, once, and tells the outcome later.
+    """
     open_ids = {a.call_id for a in asked if a.state in (ApprovalState.OPEN, ApprovalState.APPROVED)}
     for each in open_calls(loop.messages):
+        if each.turn_id == loop.turn_id:
+            continue
         waits = each.call.id in open_ids
         text = (
             "not run yet: people were asked for an approval and have not answered. The outcome follows later."

@@ -199,3 +199,25 @@ async def test_a_yes_that_was_given_long_ago_does_not_run_anything(database_url:
         assert await talk.follow(approval.session_id, approval.turn_id) is TurnState.DONE
         assert not target.exists()
         assert "its time is over" in rig.model.requests[-1]["messages"][-1]["content"]
+
+
+async def test_a_turn_that_goes_on_leaves_the_open_call_of_another_turn_to_that_turn(
+    database_url: str, tmp_path: Path
+) -> None:
+    target, log = tmp_path / "made", tmp_path / "log"
+    async with open_rig(database_url, tmp_path / "data") as rig:
+        rig.model.push(run(f"touch {target}"), run(f"sh -c 'echo ran >> {log}'"), say("first"), say("second"))
+        talk, _ = await rig.say("make the file")
+        first = rig.approval()
+        assert await talk.say("write the log") is TurnState.WAITING
+        second = rig.approval()
+        await rig.decide(first, approve=True)
+        assert await talk.follow(first.session_id, first.turn_id) is TurnState.DONE
+        assert target.exists()
+        assert not log.exists()
+        assert len(rig.seen(ApprovalAsked)) == 2
+        await rig.decide(second, approve=True)
+        assert await talk.follow(second.session_id, second.turn_id) is TurnState.DONE
+        assert log.read_text() == "ran\n"
+        assert [a.text for a in rig.seen(Answered)] == ["first", "second"]
+        assert rig.model.violations == []
