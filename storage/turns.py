@@ -77,6 +77,11 @@ async def get(db: Db, turn_id: int) -> Turn:
     return _turn(row)
 
 
+async def lock(db: Db, turn_id: int) -> None:
+    """Hold the turn's row to the end: whoever changes a turn and its approvals takes the turn first."""
+    await db.execute(text("SELECT 1 FROM turn WHERE id = :id FOR UPDATE"), {"id": turn_id})
+
+
 async def unfinished(db: Db, session_id: int) -> list[Turn]:
     """The session's turns that are not over, oldest first."""
     rows = await db.execute(

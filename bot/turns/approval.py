@@ -39,6 +39,7 @@ class Approvals:
                 await _record(db, "approval.refused_answer", approval, actor, os_account, said=refusal)
                 return False, refusal
             wanted = ApprovalState.APPROVED if approve else ApprovalState.DENIED
+            await turns.lock(db, turn.id)  # a Stop at the same moment takes them in this order
             closed = await approvals.close(
                 db, approval_id=approval.id, state=wanted, by=actor.name or actor.id
             )

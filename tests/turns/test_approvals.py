@@ -8,7 +8,7 @@ from pathlib import Path
 from sqlalchemy import text
 
 from bot.events import Answered, ApprovalAsked, ApprovalClosed, CommandRefused, MilestoneReached
-from storage import approvals, outbox
+from storage import approvals, outbox, turns
 from storage.records import ApprovalState, CommandState, MilestoneKind, PostState, Role, TurnState
 from tests.fakes.model import call, calls, say
 from tests.turns.rig import HOST, open_rig, run, until
@@ -221,3 +221,20 @@ async def test_a_turn_that_goes_on_leaves_the_open_call_of_another_turn_to_that_
         assert log.read_text() == "ran\n"
         assert [a.text for a in rig.seen(Answered)] == ["first", "second"]
         assert rig.model.violations == []
+
+
+async def test_a_stop_and_an_answer_at_the_same_moment_do_not_block_each_other(
+    database_url: str, tmp_path: Path
+) -> None:
+    async with open_rig(database_url, tmp_path) as rig:
+        rig.model.push(run("touch /tmp/opsthread-never"))
+        await rig.say("go")
+        approval = rig.approval()
+        async with rig.store.begin() as db:
+            await turns.lock(db, approval.turn_id)
+            answer = asyncio.create_task(rig.decide(approval, approve=True))
+            await asyncio.sleep(0.3)  # until it waits for the turn; nothing tells of that
+            await turns.request_stop(db, turn_id=approval.turn_id, by="bob")
+        counted, said = await answer
+        assert not counted
+        assert "already revoked by bob" in said
