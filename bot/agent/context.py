@@ -28,6 +28,8 @@ from storage.tasks import Plan
 WINDOW = 50  # messages of history in a turn's first request, unless the turn before is longer
 LISTED_HOSTS = 20  # above this the prompt holds counts by label, and list_hosts gives the rest
 
+GO_ON = "[opsthread] That was the answer to a later message. Go on with the one before it."
+
 logger = log.get(__name__)
 
 
@@ -71,6 +73,8 @@ class Prompt:
             {"role": "system", "content": self.system},
             *to_wire(kept, turn_id=self.turn_id, preface=preface),
         ]
+        if wire[-1]["role"] == "assistant":  # another turn was answered while this one lay still
+            wire.append({"role": "user", "content": GO_ON})
         if last_words:
             _append(wire, last_words)
         return wire

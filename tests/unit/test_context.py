@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.agent.context import WINDOW, Prompt
+from bot.agent.context import GO_ON, WINDOW, Prompt
 from storage.records import Message
 from tests import make
 
@@ -23,3 +23,17 @@ def test_the_beginning_of_a_turns_requests_stays_the_same_from_step_to_step() ->
         call = make.call(f"call_{step}")
         messages += [make.assistant("", call, turn_id=99), make.result("ok", call.id, turn_id=99)]
         assert prompt.request(messages)[: len(first)] == first
+
+
+def test_a_request_never_ends_with_an_answer_of_another_turn() -> None:
+    call = make.call("call_1")
+    messages = [
+        make.user("from Slack", turn_id=1),
+        make.assistant("", call, turn_id=1),
+        make.result("interrupted", call.id, turn_id=2),
+        make.user("from a terminal", turn_id=2),
+        make.assistant("answered there", turn_id=2),
+    ]
+    prompt = Prompt(system="s", preface="p", turn_id=1, max_tokens=60_000)
+    assert prompt.request(messages)[-1] == {"role": "user", "content": GO_ON}
+    assert prompt.request(messages[:-1])[-1]["content"].endswith("from a terminal")
