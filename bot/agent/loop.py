@@ -20,6 +20,7 @@ from bot.journal import Journal
 from bot.model import Model, Reply
 from bot.tools.toolbox import Outcome, Pending, Result, Toolbox, call_key
 from storage.records import Message, MilestoneSource, Role, ToolCall
+from storage.storable import storable
 
 REPEATS = 2  # so often the same call may run in a turn
 ANSWER_NOW = (
@@ -103,7 +104,7 @@ class Loop:
 
     async def add(self, message: Message) -> None:
         """Append to the history, in memory and through the journal."""
-        message = replace(message, turn_id=self.turn_id)
+        message = replace(message, text=storable(message.text), turn_id=self.turn_id)
         self.messages.append(message)
         await self.journal.message(message)
 
@@ -123,7 +124,8 @@ class Loop:
 
     def _message(self, reply: Reply) -> Message:
         taken = {call.id for m in self.messages for call in m.tool_calls}
-        calls = unique_ids(reply.tool_calls, taken=taken, seed=f"{self.turn_id}:{len(self.messages)}")
+        sent = [ToolCall(*map(storable, (call.id, call.name, call.arguments))) for call in reply.tool_calls]
+        calls = unique_ids(sent, taken=taken, seed=f"{self.turn_id}:{len(self.messages)}")
         return Message(role=Role.ASSISTANT, text=reply.text, tool_calls=calls)
 
     def _limit(self) -> str:

@@ -123,7 +123,7 @@ class Toolbox:
 def _arguments(tool: Tool[Any], call: ToolCall) -> BaseModel | Result:
     try:
         parsed = json.loads(call.arguments or "{}")
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         return Result(
             f"the arguments of {call.name} are not valid JSON ({error}); send one JSON object: {_shape(tool)}"
         )
@@ -160,5 +160,5 @@ def call_key(call: ToolCall) -> tuple[str, str]:
     """The same call has the same key, however its JSON is written."""
     try:
         return call.name, json.dumps(json.loads(call.arguments or "{}"), sort_keys=True)
-    except ValueError:
+    except (ValueError, RecursionError):
         return call.name, call.arguments

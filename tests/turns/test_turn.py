@@ -109,6 +109,25 @@ async def test_unknown_tools_and_bad_arguments_are_answered_so_that_the_model_ca
         assert rig.model.violations == []
 
 
+async def test_signs_that_cannot_be_stored_or_sent_and_endless_nesting_do_not_end_a_turn(
+    database_url: str, tmp_path: Path
+) -> None:
+    async with open_rig(database_url, tmp_path) as rig:
+        odd = [
+            Call("run_command", '{"hosts": ["\\ud800"], "command": "uptime"}', id="a\x00"),
+            Call("run_command", '{"hosts": ["this-machine"], "command": "uptime"}', id="a\ufffd"),
+            Call("run_command", "[" * 50_000),
+        ]
+        rig.model.push(calls(odd, text="half \ud800 and \x00"), say("ok"), say("on"))
+        talk, state = await rig.say("go")
+        assert state is TurnState.DONE
+        assert await talk.say("and on") is TurnState.DONE
+        results = " ".join(m.text for m in await rig.messages(talk.session) if m.role is Role.TOOL)
+        for said in ("not in the inventory", "exit 0", "not valid JSON"):
+            assert said in results
+        assert rig.model.violations == []
+
+
 async def test_the_same_call_is_not_run_a_third_time(database_url: str, tmp_path: Path) -> None:
     async with open_rig(database_url, tmp_path) as rig:
         rig.model.push(*[run("uptime") for _ in range(4)], say("enough"))
