@@ -8,6 +8,7 @@ from datetime import datetime
 from sqlalchemy import text
 
 from storage.records import ThreadLine
+from storage.storable import storable
 from storage.store import Db
 
 BOT = "bot"  # `by` of our own posts, in place of a person's id
@@ -71,8 +72,8 @@ async def add(
             "thread_ts": thread_ts,
             "ts": ts,
             "author": author,
-            "author_name": author_name,
-            "text": text,
+            "author_name": storable(author_name),
+            "text": storable(text),
             "session_id": session_id,
             "turn_id": turn_id,
         },

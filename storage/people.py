@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import text
 
+from storage.storable import storable
 from storage.store import Db
 
 
@@ -15,5 +16,5 @@ async def note(db: Db, *, team: str, person: str, name: str) -> None:
             ON CONFLICT (team, id) DO UPDATE SET name = excluded.name
               WHERE person.name <> excluded.name AND excluded.name <> ''"""
         ),
-        {"team": team, "person": person, "name": name},
+        {"team": team, "person": person, "name": storable(name)},
     )

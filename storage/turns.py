@@ -55,7 +55,7 @@ async def submit(
                 "session_id": session_id,
                 "front": front,
                 "person": person,
-                "person_name": person_name,
+                "person_name": storable(person_name),
                 "owner": owner,
                 "channel": channel,
                 "message": storable(message),

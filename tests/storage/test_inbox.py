@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import text
 
-from storage import inbox, outbox
+from storage import inbox, outbox, people
 from storage.records import NewPost, ThreadLine
 from storage.store import Db, Store
 
@@ -29,7 +29,7 @@ async def put(
         channel="C1",
         thread_ts="100.000001",
         ts=ts,
-        author=author,
+        author=author.strip("\x00"),
         author_name=author.lower(),
         text=words,
         session_id=None,
@@ -53,6 +53,15 @@ async def session_and_turns(db: Db, count: int) -> list[int]:
         ).scalar_one()
         for _ in range(count)
     ]
+
+
+async def test_what_postgres_cannot_hold_is_mended(store: Store) -> None:
+    async with store.begin() as db:
+        assert await put(db, "1.000001", author="U\x00", words="a\x00b\ud800c")
+        await people.note(db, team="T1", person="U1", name="a\x00\udfff")
+        said = (await db.execute(text("SELECT author_name, text FROM inbox"))).one()
+        name = (await db.execute(text("SELECT name FROM person"))).scalar_one()
+    assert (said.author_name, said.text, name) == ("u\ufffd", "a\ufffdb\ufffdc", "a\ufffd\ufffd")
 
 
 async def test_a_message_is_added_once_whichever_event_brings_it(store: Store) -> None:
