@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import re
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -251,17 +252,17 @@ async def _drain(pieces: AsyncIterator[bytes]) -> None:
 
 
 def _sendable(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
-    """The messages with every call's arguments as a JSON object.
+    """The messages with every call's arguments as a JSON object, and with a name that endpoints take.
 
     A model's invalid JSON stays in the history as it was; sent back, several endpoints refuse the whole
-    conversation because of it, so the text travels inside an object.
+    conversation because of it, so the text travels inside an object. The same goes for a name of its own making.
     """
     return [_with_json_arguments(m) if m.get("tool_calls") else m for m in messages]
 
 
 def _with_json_arguments(message: ChatMessage) -> ChatMessage:
     calls = [
-        {**call, "function": {**call["function"], "arguments": _json_object(call["function"]["arguments"])}}
+        {**call, "function": {"name": _plain_name(f["name"]), "arguments": _json_object(f["arguments"])}}
         for call in message["tool_calls"]
     ]
     return {**message, "tool_calls": calls}
@@ -272,5 +273,9 @@ def _json_object(text: str) -> str:
         if isinstance(json.loads(text), dict):
             return text
     except (ValueError, RecursionError):
+def _plain_name(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:64] or "unnamed"
+
+
         pass
     return json.dumps({"invalid_arguments": text}, ensure_ascii=False)

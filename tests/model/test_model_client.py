@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import socket
 import time
 from collections.abc import AsyncIterator, Callable
@@ -98,6 +99,21 @@ async def test_invalid_arguments_in_the_history_are_sent_as_json_that_shows_them
     sent = fake.requests[0]["messages"][1]["tool_calls"][0]["function"]["arguments"]
     assert json.loads(sent) == {"invalid_arguments": "{oops"}
     assert history[1]["tool_calls"][0]["function"]["arguments"] == "{oops"
+
+
+@pytest.mark.parametrize("name", ["", "functions.run", "run<|channel|>x", "läuft", "x" * 99])
+async def test_a_name_of_the_models_own_making_is_sent_as_one_that_endpoints_take(name: str) -> None:
+    made = {"id": "a", "type": "function", "function": {"name": name, "arguments": "{}"}}
+    history = [
+        *ASK,
+        {"role": "assistant", "content": None, "tool_calls": [made]},
+        {"role": "tool", "tool_call_id": "a", "content": "there is no such tool"},
+    ]
+    fake = FakeModel([say("ok")])
+    async with talking(fake) as model:
+        await model.reply(history, TOOLS)
+    sent = fake.requests[0]["messages"][1]["tool_calls"][0]["function"]["name"]
+    assert re.fullmatch(r"[A-Za-z0-9_-]{1,64}", sent)
 
 
 async def test_a_length_finish_is_surfaced() -> None:
