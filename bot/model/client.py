@@ -66,12 +66,16 @@ class OpenAIModel:
         first_wait_s: float = 0.5,
     ) -> None:
         address = (base_url or OPENAI).rstrip("/")
-        parts = urlsplit(address)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        try:
+            parts = urlsplit(address)
+            host, port = parts.hostname, parts.port
+        except ValueError:  # half an IPv6 address, a port that is none
+            host, port = None, None
+        if not host or parts.scheme not in ("http", "https"):
             raise SettingsError("OPENAI_BASE_URL must be an address such as https://api.openai.com/v1")
         self.name = name
         self._key = api_key
-        self._place = parts.hostname + (f":{parts.port}" if parts.port else "")
+        self._place = host + (f":{port}" if port else "")
         self._budget_s = budget_s
         self._quiet_s = min(idle_s, budget_s)
         self._first_wait_s = first_wait_s
@@ -82,7 +86,7 @@ class OpenAIModel:
                 base_url=address,
                 api_key=api_key or "none",
                 max_retries=0,
-                http_client=openai.DefaultAsyncHttpxClient(trust_env=not _on_loopback(parts.hostname)),
+                http_client=openai.DefaultAsyncHttpxClient(trust_env=not _on_loopback(host)),
             )
         except (ImportError, ValueError) as error:  # the libraries read HTTP_PROXY, ALL_PROXY and so on here
             raise SettingsError(f"the environment's proxy settings cannot be used: {error}") from None
@@ -264,8 +268,13 @@ def _with_json_arguments(message: ChatMessage) -> ChatMessage:
     calls = [
         {**call, "function": {"name": _plain_name(f["name"]), "arguments": _json_object(f["arguments"])}}
         for call in message["tool_calls"]
+        for f in (call["function"],)
     ]
     return {**message, "tool_calls": calls}
+
+
+def _plain_name(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:64] or "unnamed"
 
 
 def _json_object(text: str) -> str:
@@ -273,9 +282,5 @@ def _json_object(text: str) -> str:
         if isinstance(json.loads(text), dict):
             return text
     except (ValueError, RecursionError):
-def _plain_name(name: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:64] or "unnamed"
-
-
         pass
     return json.dumps({"invalid_arguments": text}, ensure_ascii=False)

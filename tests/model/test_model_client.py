@@ -339,7 +339,10 @@ def test_a_proxy_that_cannot_be_used_is_named(monkeypatch: pytest.MonkeyPatch) -
         OpenAIModel(base_url="http://10.0.0.1/v1", api_key=KEY, name="m")
 
 
-@pytest.mark.parametrize("address", ["api.example.com/v1", "ftp://x/v1", "http://", "localhost:11434"])
+@pytest.mark.parametrize(
+    "address",
+    ["api.example.com/v1", "ftp://x/v1", "http://", "localhost:11434", "http://[::1", "http://x:99999"],
+)
 def test_an_address_that_is_none_is_refused_at_once(address: str) -> None:
     with pytest.raises(SettingsError, match="OPENAI_BASE_URL"):
         OpenAIModel(base_url=address, api_key=KEY, name="m")
