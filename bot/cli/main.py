@@ -65,6 +65,8 @@ def load(word: str | None = None) -> None:
 
 def main() -> NoReturn:
     """Run one command; never show a traceback for an error that a person can mend."""
+    if any("\ud800" <= sign <= "\udfff" for word in sys.argv for sign in word):
+        _fail(UsageError("a word of this command is not UTF-8 text"), 2)
     words = [word for word in sys.argv[1:] if not word.startswith("-")]
     if words or "--version" not in sys.argv:
         load(words[0] if words else None)
