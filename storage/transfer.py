@@ -83,7 +83,7 @@ def parse(lines: Iterable[str]) -> list[Line]:
 def _line(number: int, raw: str) -> Line:
     try:
         values = json.loads(raw)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise _fault(number, f"this is not JSON ({error})") from None
     if not isinstance(values, dict):
         raise _fault(number, "this is not a JSON object")

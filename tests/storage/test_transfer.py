@@ -151,7 +151,8 @@ async def test_one_bad_line_is_named_and_nothing_is_imported(
 
 
 @pytest.mark.parametrize(
-    ("raw", "what"), [("{", "not JSON"), ("[]", "not a JSON object"), ("{}", "session is")]
+    ("raw", "what"),
+    [("{", "not JSON"), ("[" * 100_000, "not JSON"), ("[]", "not a JSON object"), ("{}", "session is")],
 )
 def test_what_is_no_line_at_all_is_named(raw: str, what: str) -> None:
     with pytest.raises(transfer.ImportFault, match=what):
