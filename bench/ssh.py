@@ -13,7 +13,7 @@ import asyncssh
 from bench.figures import Clock, p50_p99, percentile, table
 from bot.demo import keys
 from bot.demo.host import DemoHost, account, write_hosts_yml
-from bot.journal import Journal
+from bot.journal import Door, Journal, Ledger, Wanted
 from bot.ssh.inventory import load
 from bot.ssh.remote import Remote
 from bot.tools.execution import Executor
@@ -62,7 +62,7 @@ async def _measure(
     ours: list[float] = []
     whole: list[float] = []
     apart: list[float] = []
-    with commits.on((Journal, "command_started"), (Journal, "command_finished")):
+    with commits.on((Ledger, "started"), (Ledger, "finished")):
         for n in range(WARM + RUNS):
             began = time.perf_counter()
             await raw.run(COMMAND)
@@ -71,9 +71,8 @@ async def _measure(
             await remote.run(host, COMMAND, limit_s=30)
             ours.append(time.perf_counter() - began)
             began = time.perf_counter()
-            await executor.read(
-                call_id=f"c{n}", host=host, run=COMMAND, reason="bench", purpose="", limit_s=30
-            )
+            wanted = Wanted(f"c{n}", host.name, "", COMMAND, reason="bench", purpose="", policy="")
+            await executor.read(host, wanted, limit_s=30)
             whole.append(time.perf_counter() - began)
             apart.append(commits.take())
     exec_only = [a - b for a, b in zip(whole, apart, strict=True)]
@@ -111,7 +110,8 @@ async def _journal(folder: Path) -> AsyncGenerator[Journal]:
         async with store.begin() as db:
             claim = await turns.claim(db, owner="bench", lease_s=600, front=Front.TERMINAL)
         assert claim is not None
-        journal = Journal(store=store, screen=Recorder(session.id, []), claim=claim, zone="UTC")
+        door = Door(store=store, screen=Recorder(session.id, []), claim=claim, per_minute=1_000_000)
+        journal = Journal(door, zone="UTC")
         try:
             yield journal
         finally:

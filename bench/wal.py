@@ -27,13 +27,13 @@ from storage.migrate import upgrade
 from storage.records import (
     CommandState,
     Decision,
+    Ended,
     Front,
     Message,
     MilestoneKind,
     MilestoneSource,
     NewPost,
     Origin,
-    Output,
     Role,
     Session,
     ToolCall,
@@ -164,9 +164,11 @@ async def _turn_of_records(db: Db, session: Session) -> None:
     )  # fmt: skip
     assert command is not None
     await commands.finish(
-        db, command_id=command.id, team=TEAM, state=CommandState.DONE, exit_status=0, seconds=0.01,
-        output=Output(command.id, "hello\n", ""), stdout_bytes=6,
-    )  # fmt: skip
+        db,
+        command_id=command.id,
+        team=TEAM,
+        ended=Ended(CommandState.DONE, exit_status=0, seconds=0.01, stdout="hello\n", stdout_bytes=6),
+    )
     for event in ("command.started", "command.done"):
         await audit.add(
             db, event, team=TEAM, person=PERSON, session_id=session.id, turn_id=turn.id, host=NAME,

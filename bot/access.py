@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from bot.ssh.inventory import AccessRule, Host, Inventory
 
 LOCAL = "local:"
+GLOB = frozenset("*?[")
 LISTED = 8  # so many names of hosts fit a message that people still read
 
 
@@ -66,6 +67,18 @@ def approval_refusal(rule: AccessRule | None, *, approver: Actor, requester: str
     if approver.id == requester and not rule.self_approval:
         return f"you asked for this yourself, so somebody else must approve it; approvers are {people}"
     return None
+
+
+def is_approver(actor: Actor, inventory: Inventory) -> bool:
+    """Whether any rule names this person, or a group of theirs, as approver."""
+    return any(
+        _named(actor, rule.approvers) or actor.groups & set(rule.approvers) for rule in inventory.rules
+    )
+
+
+def is_one_person(approver: str) -> bool:
+    """Whether an entry of `approvers` names a single person: no group, no glob over OS accounts."""
+    return not approver.startswith("S") and not GLOB & set(approver)
 
 
 def unknown_host_message(name: str, hosts: Iterable[Host]) -> str:

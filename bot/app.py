@@ -22,7 +22,7 @@ from bot.demo.host import DemoHost, write_hosts_yml
 from bot.demo.practice import PracticeModel
 from bot.errors import SettingsError
 from bot.events import Screen
-from bot.journal import Journal
+from bot.journal import Door, Journal
 from bot.model import Model, OpenAIModel
 from bot.policy.rules import Rules, load_rules
 from bot.schedule import Ticks
@@ -230,6 +230,7 @@ async def _app(
                 screen=screen,
                 journal=workshop.journal,
                 turn_parts=workshop.turn_parts,
+                turns_per_person=settings.turns_per_person,
             )
         )
         stack.push_async_callback(desk.close)
@@ -299,13 +300,14 @@ class _Workshop:
     shared: SharedFor
 
     def journal(self, claim: Claim, screen: Screen) -> Journal:
-        return Journal(
+        door = Door(
             store=self.store,
             screen=screen,
             claim=claim,
-            zone=self.settings.timezone,
             os_account=getpass.getuser() if claim.turn.front is Front.TERMINAL else "",
+            per_minute=self.settings.commands_per_minute,
         )
+        return Journal(door, zone=self.settings.timezone)
 
     def turn_parts(self, claim: Claim, journal: Journal) -> TurnParts:
         turn = claim.turn
@@ -322,7 +324,7 @@ class _Workshop:
                     authority=authority,
                     rules=self.rules,
                     executor=executor,
-                    journal=journal,
+                    ledger=journal.ledger,
                     approval_s=self.settings.approval_s,
                 ),
                 ListHosts(authority),

@@ -84,6 +84,10 @@ class Settings(BaseSettings):
         900, ge=5, description="seconds a turn may work, waiting for approval not counted"
     )
     approval_s: int = Field(600, ge=5, le=86_400, description="seconds until an open approval expires")
+    turns_per_person: int = Field(20, ge=1, description="requests of one person that may be unfinished")
+    commands_per_minute: int = Field(
+        120, ge=1, description="commands that one session, and one host, may see in a minute"
+    )
     lease_s: float = Field(
         15.0, ge=1, le=300, description="seconds after which a dead process's turn is taken up"
     )

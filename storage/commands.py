@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import text
 
 from storage.errors import NotFound
-from storage.records import Command, CommandState, Decision, Front, Output
+from storage.records import Command, CommandState, Decision, Ended, Front, Output
 from storage.storable import storable
 from storage.store import Db
 
@@ -65,21 +65,7 @@ async def claim(
     return _command(row) if row is not None else None
 
 
-async def finish(
-    db: Db,
-    *,
-    command_id: int,
-    team: str,
-    state: CommandState,
-    exit_status: int | None = None,
-    signal: str | None = None,
-    note: str = "",
-    seconds: float | None = None,
-    output: Output | None = None,
-    stdout_bytes: int = 0,
-    stderr_bytes: int = 0,
-    truncated: bool = False,
-) -> bool:
+async def finish(db: Db, *, command_id: int, team: str, ended: Ended) -> bool:
     """Store what became of a command. False: it was finished before, which is never changed again."""
     changed = (
         await db.execute(
@@ -91,30 +77,29 @@ async def finish(
             ),
             {
                 "id": command_id,
-                "state": state,
-                "exit_status": exit_status,
-                "signal": signal,
-                "note": storable(note),
-                "seconds": seconds,
-                "stdout_bytes": stdout_bytes,
-                "stderr_bytes": stderr_bytes,
-                "truncated": truncated,
+                "state": ended.state,
+                "exit_status": ended.exit_status,
+                "signal": ended.signal,
+                "note": storable(ended.note),
+                "seconds": ended.seconds,
+                "stdout_bytes": ended.stdout_bytes,
+                "stderr_bytes": ended.stderr_bytes,
+                "truncated": ended.truncated,
             },
         )
     ).one_or_none()
-    if changed is not None and output is not None:
-        await db.execute(
-            text(
-                "INSERT INTO output (command_id, team, stdout, stderr) VALUES (:id, :team, :stdout, :stderr)"
-            ),
-            {
-                "id": command_id,
-                "team": team,
-                "stdout": storable(output.stdout),
-                "stderr": storable(output.stderr),
-            },
-        )
-    return changed is not None
+    if changed is None:
+        return False
+    await db.execute(
+        text("INSERT INTO output (command_id, team, stdout, stderr) VALUES (:id, :team, :stdout, :stderr)"),
+        {
+            "id": command_id,
+            "team": team,
+            "stdout": storable(ended.stdout),
+            "stderr": storable(ended.stderr),
+        },
+    )
+    return True
 
 
 async def for_call(db: Db, *, turn_id: int, call_id: str) -> dict[str, Command]:

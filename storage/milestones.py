@@ -60,3 +60,14 @@ async def of_session(db: Db, session_id: int, *, limit: int = 100) -> list[Miles
         {"id": session_id, "limit": limit},
     )
     return [_milestone(row) for row in rows]
+
+
+async def newest(db: Db, turn_id: int) -> Milestone | None:
+    """The last milestone of a turn."""
+    row = (
+        await db.execute(
+            text(f"SELECT {_COLUMNS} FROM chat_milestone WHERE turn_id = :id ORDER BY id DESC LIMIT 1"),
+            {"id": turn_id},
+        )
+    ).one_or_none()
+    return _milestone(row) if row is not None else None

@@ -208,12 +208,14 @@ class Verdict:
 
     run: the exact text that would be executed (rendered from our own words, or, when it could not be
     parsed but can be shown, the text itself byte for byte); None when it cannot be run at all.
+    danger: why two people must approve it; "" for most.
     """
 
     decision: Decision
     reason: str
     run: str | None
     parsed: bool
+    danger: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +243,22 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True)
+class Ended:
+    """What became of a command. exit_status None: a signal, or unknown (`note` says why). Sizes as printed."""
+
+    state: CommandState
+    exit_status: int | None = None
+    signal: str | None = None
+    note: str = ""
+    seconds: float = 0.0
+    stdout: str = ""
+    stderr: str = ""
+    stdout_bytes: int = 0
+    stderr_bytes: int = 0
+    truncated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Output:
     """What a command printed, capped at the channel; the whole of what was kept."""
 
@@ -251,19 +269,26 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalHost:
-    """One host an approval binds: all that decides where the command would run."""
+    """One host an approval binds: all that decides where the command would run.
+
+    route: the bastions on the way, nearest to us first, each as `name user@address:port SHA256:…`.
+    """
 
     name: str
     address: str
     port: int
     user: str
-    jump: str | None
     fingerprint: str
+    route: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """A person's yes or no to an exact text on exact hosts. `digest` binds text, hosts and limit."""
+    """A person's yes or no to an exact text on exact hosts; `digest` binds all of what was shown.
+
+    needs: how many different people must say yes. danger: why it needs two, "" for most. policy: the digest
+    of the rules that judged it. decided_by: the names of those who answered.
+    """
 
     id: int
     team: str
@@ -277,6 +302,9 @@ class Approval:
     reason: str
     purpose: str
     requester: str
+    policy: str
+    danger: str
+    needs: int
     digest: str
     state: ApprovalState
     expires_at: datetime

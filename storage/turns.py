@@ -6,6 +6,7 @@ The session row is the lock. A claim raises its epoch; every later write of the 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import text
@@ -95,13 +96,47 @@ async def unfinished(db: Db, session_id: int) -> list[Turn]:
     return [_turn(row) for row in rows]
 
 
+async def all_unfinished(db: Db, *, team: str | None) -> list[int]:
+    """Ids of the turns that are not over, of one team or of all."""
+    rows = await db.execute(
+        text(
+            """SELECT id FROM turn WHERE state IN ('queued', 'running', 'waiting', 'ready')
+              AND (CAST(:team AS text) IS NULL OR team = :team) ORDER BY id"""
+        ),
+        {"team": team},
+    )
+    return [row.id for row in rows]
+
+
+async def count_unfinished(db: Db, *, team: str, person: str) -> int:
+    """How many turns of a person are not over."""
+    return int(
+        (
+            await db.execute(
+                text(
+                    """SELECT count(*) FROM turn WHERE team = :team AND person = :person
+                      AND state IN ('queued', 'running', 'waiting', 'ready')"""
+                ),
+                {"team": team, "person": person},
+            )
+        ).scalar_one()
+    )
+
+
 async def claim(
-    db: Db, *, owner: str, lease_s: float, front: Front, session_id: int | None = None
+    db: Db,
+    *,
+    owner: str,
+    lease_s: float,
+    front: Front,
+    session_id: int | None = None,
+    besides: Sequence[int] = (),
 ) -> Claim | None:
     """Take the lease of one session that has a turn to work on; None when there is nothing to do.
 
     A turn that another process left behind comes first, then one whose approval was decided, then the
-    oldest queued one. session_id limits the claim to one session (a terminal works on its own only).
+    oldest queued one. session_id limits the claim to one session (a terminal works on its own only);
+    besides: sessions the caller is at work on, whose lease ran out while the database was away.
     """
     found = (
         await db.execute(
@@ -109,11 +144,12 @@ async def claim(
                 """SELECT s.id AS session_id, t.id AS turn_id, t.state FROM turn t JOIN chat_session s ON s.id = t.session_id
                 WHERE t.state IN ('queued', 'running', 'ready') AND t.front = :front
                   AND (CAST(:session_id AS bigint) IS NULL OR t.session_id = :session_id)
+                  AND s.id <> ALL(CAST(:besides AS bigint[]))
                   AND (s.lease_until IS NULL OR s.lease_until < clock_timestamp())
                 ORDER BY array_position(ARRAY['running', 'ready', 'queued'], t.state), t.id
                 LIMIT 1 FOR UPDATE OF s SKIP LOCKED"""
             ),
-            {"front": front, "session_id": session_id},
+            {"front": front, "session_id": session_id, "besides": list(besides)},
         )
     ).one_or_none()
     if found is None:

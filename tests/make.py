@@ -113,9 +113,7 @@ def command(**more: Any) -> Command:
 
 
 def approval_host(**more: Any) -> ApprovalHost:
-    plain = ApprovalHost(
-        name="web-1", address="10.0.0.11", port=22, user="opsbot", jump=None, fingerprint="SHA256:abc"
-    )
+    plain = ApprovalHost(name="web-1", address="10.0.0.11", port=22, user="opsbot", fingerprint="SHA256:abc")
     return replace(plain, **more)
 
 
@@ -133,6 +131,9 @@ def approval(**more: Any) -> Approval:
         reason="restarts a service",
         purpose="bring the site back",
         requester=ALICE,
+        policy="p1",
+        danger="",
+        needs=1,
         digest="d" * 64,
         state=ApprovalState.OPEN,
         expires_at=NOW + timedelta(minutes=10),

@@ -70,7 +70,6 @@ class Loop:
             await self.settle()
             limit = self._limit()
             self.steps += 1
-            await self.journal.step()
             await self.journal.show(
                 StepStarted(step=min(self.steps, self.limits.steps), max_steps=self.limits.steps)
             )

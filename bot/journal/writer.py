@@ -30,6 +30,7 @@ logger = log.get(__name__)
 class _Entry:
     write: Write
     done: asyncio.Future[None]
+    must: bool  # somebody waits until it is in, for as long as it takes
 
 
 class Writer:
@@ -48,14 +49,14 @@ class Writer:
     async def put(self, write: Write, *, patience_s: float | None = PATIENCE_S) -> bool:
         """Queue a write. True: it is in the database. False: not yet; it stays queued, in order.
 
-        patience_s None waits for as long as it takes. Raises LeaseLost when another process took over, and
-        the fault of ours that ended the writer, if one did.
+        patience_s None waits for as long as it takes, and raises StorageError when the row itself is refused.
+        Raises LeaseLost when another process took over, and the fault of ours that ended the writer, if one did.
         """
         if self._lost:
             raise self._lost
         if self._queue and patience_s is not None:
             patience_s = min(patience_s, IN_OUTAGE_S)  # somebody waited for this outage already
-        entry = _Entry(write=write, done=asyncio.get_running_loop().create_future())
+        entry = _Entry(write, asyncio.get_running_loop().create_future(), must=patience_s is None)
         self._queue.append(entry)
         self._wake.set()
         try:
@@ -98,6 +99,9 @@ class Writer:
             except StorageError as error:  # the row itself is refused: waiting would block all that follows
                 logger.error("write refused and left out", session=self._session_id, error=str(error))
                 events = ()
+                if entry.must and not entry.done.done():
+                    entry.done.set_exception(error)
+                    entry.done.add_done_callback(_retrieve)
             if failures:
                 logger.warning("database is back; writes go on", failures=failures, queued=len(self._queue))
             pause, failures = FIRST_PAUSE_S, 0

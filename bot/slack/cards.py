@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ from bot.slack.blocks import (
 from bot.slack.text import cut, escape, weight
 from storage.records import Approval, ApprovalState
 
+SPACE = "␠"  # for each of several spaces in a row: a gap can hide what stands behind it
+_SPACES = re.compile(" {2,}")
 CARD = 8_500  # weighed characters of hosts and text on one message; what does not fit stands before it
 
 
@@ -45,6 +48,11 @@ def approval_card(approval: Approval, approvers: Sequence[str], *, zone: tzinfo)
     *before, last = _messages(approval)
     until = approval.expires_at.astimezone(zone)
     lines = [
+        *(
+            [f"*Two different people must approve it*: {escape(approval.danger)}"]
+            if approval.needs > 1
+            else []
+        ),
         f"Why it asks: {escape(approval.reason)}",
         f"Asked by {who(approval.requester)} · ends after {approval.limit_s} s · expires {clock(until)}",
         f"Approvers: {', '.join(who(each) for each in approvers)}"
@@ -101,11 +109,12 @@ def _messages(approval: Approval) -> list[list[_Piece]]:
     """Hosts and text in order, over as few messages as hold them; the last one is filled first."""
     hosts = [
         f"On *{escape(host.name)}* as {escape(host.user)}: ({escape(host.address)}:{host.port}"
-        + (f", through {escape(host.jump)})" if host.jump else ")")
+        + (f", through {escape(', '.join(bastion(each) for each in host.route))})" if host.route else ")")
         for host in approval.hosts
     ]
     pieces = [_Piece(section(part), part) for part in packed(hosts)]
-    pieces += [_Piece(preformatted(part), escape(part)) for part in cut(approval.run, SECTION) or [" "]]
+    shown = _SPACES.sub(lambda run: SPACE * len(run[0]), approval.run)
+    pieces += [_Piece(preformatted(part), escape(part)) for part in cut(shown, SECTION) or [" "]]
     messages: list[list[_Piece]] = [[]]
     used = 0
     for piece in reversed(pieces):
@@ -116,6 +125,11 @@ def _messages(approval: Approval) -> list[list[_Piece]]:
         messages[0].insert(0, piece)
         used += heavy
     return messages
+
+
+def bastion(route: str) -> str:
+    """Its name and address, without the key that is bound with it."""
+    return route.rpartition(" ")[0]
 
 
 def _where(approval: Approval) -> str:
@@ -130,7 +144,8 @@ def _hidden(run: str) -> list[str]:
         {s for s in run if unicodedata.category(s) in ("Cc", "Cf", "Co", "Zl", "Zp") and s not in "\n\t"}
     )
     named = ", ".join(f"U+{ord(s):04X} {unicodedata.name(s, '')}".strip() for s in odd[:20])
-    return [f"Beware: the text holds signs that cannot be seen: {named}"] if odd else []
+    lines = [f"Beware: the text holds signs that cannot be seen: {named}"] if odd else []
+    return [*lines, f"{SPACE} stands for a space"] if _SPACES.search(run) else lines
 
 
 def _buttons(approval: Approval) -> Block:

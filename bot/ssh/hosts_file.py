@@ -96,6 +96,7 @@ class _Rule(_Door):
     hosts: tuple[Line, ...] = Field(min_length=1)
     approvers: tuple[Approver, ...] = ()
     self_approval: bool = False
+    danger_approvals: int = Field(2, ge=1, le=2)
 
 
 class _File(_Door):
@@ -190,7 +191,14 @@ def _linked(hosts: tuple[Host, ...]) -> tuple[Host, ...]:
 
 def _rule(rule: _Rule, *, line: int) -> AccessRule:
     return AccessRule(
-        rule.users, rule.usergroups, rule.channels, rule.hosts, rule.approvers, rule.self_approval, line
+        users=rule.users,
+        usergroups=rule.usergroups,
+        channels=rule.channels,
+        hosts=rule.hosts,
+        approvers=rule.approvers,
+        self_approval=rule.self_approval,
+        line=line,
+        danger_approvals=rule.danger_approvals,
     )
 
 

@@ -33,7 +33,8 @@ class Host:
 class AccessRule:
     """Who (users or usergroups) may use which hosts from which channels, and who approves.
 
-    channels None: any channel that is not shared with another company. line: where it stands in the file.
+    channels None: any channel that is not shared with another company. danger_approvals: how many people must
+    say yes to a command that is marked dangerous. line: where the rule stands in the file.
     """
 
     users: tuple[str, ...]
@@ -43,6 +44,7 @@ class AccessRule:
     approvers: tuple[str, ...]
     self_approval: bool
     line: int = 0
+    danger_approvals: int = 2
 
 
 @dataclass(frozen=True, slots=True)

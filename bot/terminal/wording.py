@@ -118,7 +118,8 @@ def approval_where(hosts: tuple[ApprovalHost, ...]) -> str:
 
 
 def _where(host: ApprovalHost) -> str:
-    through = f", through {one_line(host.jump)}" if host.jump else ""
+    bastions = ", ".join(one_line(each.rpartition(" ")[0]) for each in host.route)
+    through = f", through {bastions}" if bastions else ""
     return f"{one_line(host.name)} ({one_line(host.address)}:{host.port}{through}) as {one_line(host.user)}"
 
 
@@ -126,7 +127,11 @@ def approval_notes(event: ApprovalAsked, zone: tzinfo) -> tuple[str, ...]:
     """What stands under the exact text: why it asks, until when, who may answer, and how."""
     approval = event.approval
     approvers = ", ".join(one_line(a) for a in event.approvers)
+    two = (
+        (f"Two different people must approve it: {one_line(approval.danger)}",) if approval.needs > 1 else ()
+    )
     return (
+        *two,
         f"Why it asks: {one_line(approval.reason)} · asked by {one_line(approval.requester)}",
         f"Expires {clock(approval.expires_at, zone)} · stops after {duration(approval.limit_s)}",
         f"Approvers: {approvers}" if approvers else "Approvers: none; nobody can approve this here",

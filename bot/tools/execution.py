@@ -7,15 +7,16 @@ from collections.abc import Coroutine, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from bot.errors import HostError
+from bot.errors import HostError, Refused
 from bot.events import CommandProgress
-from bot.journal import Journal
+from bot.journal import Journal, Wanted
 from bot.ssh.inventory import Host
 from bot.ssh.remote import Outcome, Progress, Remote
+from bot.tools.questions import Place
 from bot.tools.report import Part, ran
 from bot.tools.toolbox import NOT_RECORDED
 from storage.errors import DatabaseUnavailable
-from storage.records import Approval, Command, CommandState, MilestoneKind, MilestoneSource, Output
+from storage.records import Approval, Command, CommandState, Ended, MilestoneKind, MilestoneSource
 
 T = TypeVar("T")
 
@@ -26,35 +27,34 @@ class Executor:
     def __init__(self, *, remote: Remote, journal: Journal) -> None:
         self._remote = remote
         self._journal = journal
+        self._ledger = journal.ledger
 
-    async def fingerprint(self, host: Host) -> str:
-        """The verified host key's fingerprint. Raises HostError."""
-        return await self._remote.fingerprint(host)
+    async def place(self, host: Host) -> Place:
+        """The host with its verified key and those of its bastions. Raises HostError."""
+        fingerprint = await self._remote.fingerprint(host)
+        bastions: list[tuple[Host, str]] = []
+        at = host.via
+        while at is not None:
+            bastions.insert(0, (at, await self._remote.fingerprint(at)))
+            at = at.via
+        return Place(host, fingerprint, tuple(bastions))
 
-    async def read(
-        self, *, call_id: str, host: Host, run: str, reason: str, purpose: str, limit_s: int
-    ) -> Part:
-        """Run an allowed command. Cancelling ends it on the host."""
+    async def read(self, host: Host, wanted: Wanted, *, limit_s: int) -> Part:
+        """Run an allowed command (the host's key is filled in here). Cancelling ends it on the host."""
         try:
-            fingerprint = await self._remote.fingerprint(host)
-        except HostError as error:
-            await self._journal.refused(host=host.name, run=run, reason=str(error))
+            wanted = replace(wanted, fingerprint=await self._remote.fingerprint(host))
+            command = await self._ledger.started(wanted)
+        except (HostError, Refused) as error:
+            await self._ledger.refused(host=host.name, run=wanted.run, reason=str(error))
             return Part(host.name, f"not run: {error}")
-        try:
-            command = await self._journal.command_started(
-                call_id=call_id,
-                host=host.name,
-                fingerprint=fingerprint,
-                run=run,
-                reason=reason,
-                purpose=purpose,
-            )
         except DatabaseUnavailable:  # on this host: on others it may have begun
             return Part(host.name, NOT_RECORDED)
         if command is None:
             return Part(host.name, "not run: this very call was claimed before; make a new call")
         try:
-            outcome = await self._remote.run(host, run, limit_s=limit_s, on_progress=self._progress(command))
+            outcome = await self._remote.run(
+                host, wanted.run, limit_s=limit_s, on_progress=self._progress(command)
+            )
         except HostError as error:
             return await self._not_sent(command, error)
         except asyncio.CancelledError:
@@ -62,9 +62,12 @@ class Executor:
             raise
         return await self._store(command, outcome)
 
-    async def approved(self, approval: Approval, hosts: dict[str, Host]) -> list[Part]:
-        """Use an approval, once, on all its hosts side by side. Cancelling us does not end it there."""
-        commands = await self._journal.approval_used(approval)
+    async def approved(self, approval: Approval, hosts: dict[str, Host], *, policy: str) -> list[Part]:
+        """Use an approval, once, on all its hosts side by side. Cancelling us does not end it there.
+
+        Raises Refused while nothing may be changed.
+        """
+        commands = await self._ledger.used(approval, policy=policy)
         if commands is None:
             return [
                 Part(host.name, "not run: the approval was used or withdrawn, or its time is over")
@@ -112,54 +115,26 @@ class Executor:
 
     async def _not_sent(self, command: Command, error: HostError) -> Part:
         """The connection failed before anything was sent: known not to have run."""
-        note = str(error)
-        await self._finish(command, CommandState.DONE, note=note)
-        return ran(replace(command, state=CommandState.DONE, note=note), Output(command.id, "", ""))
+        return await self._end(command, Ended(CommandState.DONE, note=str(error)))
 
     async def _unknown(self, command: Command, note: str) -> Part:
-        await self._finish(command, CommandState.UNKNOWN, note=note)
-        return ran(replace(command, state=CommandState.UNKNOWN, note=note), Output(command.id, "", ""))
-
-    async def _finish(self, command: Command, state: CommandState, *, note: str) -> None:
-        await self._journal.command_finished(
-            command,
-            state=state,
-            exit_status=None,
-            signal=None,
-            note=note,
-            seconds=0.0,
-            stdout="",
-            stderr="",
-            stdout_bytes=0,
-            stderr_bytes=0,
-            truncated=False,
-        )
+        return await self._end(command, Ended(CommandState.UNKNOWN, note=note))
 
     async def _store(self, command: Command, outcome: Outcome) -> Part:
-        state = CommandState.UNKNOWN if outcome.unknown else CommandState.DONE
-        note = outcome.unknown or ("stopped at its time limit" if outcome.timed_out else "")
-        await self._journal.command_finished(
-            command,
-            state=state,
-            exit_status=outcome.exit_status,
-            signal=outcome.signal,
-            note=note,
-            seconds=outcome.seconds,
-            stdout=outcome.stdout,
-            stderr=outcome.stderr,
-            stdout_bytes=outcome.stdout_bytes,
-            stderr_bytes=outcome.stderr_bytes,
-            truncated=outcome.truncated,
-        )
+        return await self._end(command, ended(outcome))
+
+    async def _end(self, command: Command, end: Ended) -> Part:
+        """Keep what became of it. The model reads what was kept, nothing else."""
+        await self._ledger.finished(command, end)
         finished = replace(
             command,
-            state=state,
-            exit_status=outcome.exit_status,
-            signal=outcome.signal,
-            note=note,
-            seconds=outcome.seconds,
+            state=end.state,
+            exit_status=end.exit_status,
+            signal=end.signal,
+            note=end.note,
+            seconds=end.seconds,
         )
-        return ran(finished, Output(command.id, outcome.stdout, outcome.stderr))
+        return ran(finished, end.stdout, end.stderr)
 
     def _progress(self, command: Command) -> Progress:
         async def tell(seconds: float, size: int) -> None:
@@ -174,6 +149,22 @@ class Executor:
             )
 
         return tell
+
+
+def ended(outcome: Outcome) -> Ended:
+    """How the executor saw it end -> how it is kept."""
+    return Ended(
+        state=CommandState.UNKNOWN if outcome.unknown else CommandState.DONE,
+        exit_status=outcome.exit_status,
+        signal=outcome.signal,
+        note=outcome.unknown or ("stopped at its time limit" if outcome.timed_out else ""),
+        seconds=outcome.seconds,
+        stdout=outcome.stdout,
+        stderr=outcome.stderr,
+        stdout_bytes=outcome.stdout_bytes,
+        stderr_bytes=outcome.stderr_bytes,
+        truncated=outcome.truncated,
+    )
 
 
 async def side_by_side(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:

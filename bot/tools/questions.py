@@ -6,7 +6,7 @@ import hashlib
 import json
 import secrets
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 
 from bot.ssh.inventory import Host
@@ -15,33 +15,47 @@ from storage.records import Approval, ApprovalHost, ApprovalState, Turn
 TOKEN_BYTES = 24  # 192 bit: cannot be guessed
 
 
-def bound(host: Host, fingerprint: str) -> ApprovalHost:
-    """All of a host that decides where and as whom a command runs."""
-    return ApprovalHost(
-        name=host.name,
-        address=host.address,
-        port=host.port,
-        user=host.user,
-        jump=host.jump,
-        fingerprint=fingerprint,
-    )
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A host with the verified key fingerprints of itself and of the bastions before it, nearest to us first."""
+
+    host: Host
+    fingerprint: str
+    bastions: tuple[tuple[Host, str], ...] = ()
+
+    @property
+    def bound(self) -> ApprovalHost:
+        """All that decides where and as whom a command runs."""
+        return ApprovalHost(
+            name=self.host.name,
+            address=self.host.address,
+            port=self.host.port,
+            user=self.host.user,
+            fingerprint=self.fingerprint,
+            route=tuple(f"{b.name} {b.user}@{b.address}:{b.port} {key}" for b, key in self.bastions),
+        )
 
 
-def digest(
-    hosts: Sequence[ApprovalHost], run: str, limit_s: int, environment: Sequence[tuple[str, str]]
-) -> str:
-    """SHA-256 over hosts, exact text, limit and environment."""
-    bound_ = {
-        "hosts": [asdict(host) for host in sorted(hosts, key=lambda h: h.name)],
-        "run": run,
-        "limit_s": limit_s,
+def digest(approval: Approval, environment: Sequence[tuple[str, str]]) -> str:
+    """SHA-256 over all that a person says yes to: places, exact text, limit, environment, who asked, under
+    which rules and how many have to agree.
+    """
+    bound = {
+        "team": approval.team,
+        "hosts": [asdict(host) for host in sorted(approval.hosts, key=lambda h: h.name)],
+        "run": approval.run,
+        "limit_s": approval.limit_s,
         "environment": sorted(environment),
+        "requester": approval.requester,
+        "policy": approval.policy,
+        "needs": approval.needs,
     }
-    return hashlib.sha256(json.dumps(bound_, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(bound, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
-def environment(hosts: Sequence[Host]) -> list[tuple[str, str]]:
+def environment(places: Sequence[Place]) -> list[tuple[str, str]]:
     """What the inventory adds to the clean environment, host by host."""
+    hosts = [place.host for place in places]
     return [
         (f"{host.name}.{key}", value) for host in hosts for key, value in (("HOME", host.home), *host.env)
     ]
@@ -51,39 +65,43 @@ def question(
     *,
     turn: Turn,
     call_id: str,
-    hosts: Sequence[tuple[Host, str]],
+    places: Sequence[Place],
     run: str,
     limit_s: int,
     reason: str,
     purpose: str,
+    policy: str,
+    danger: str,
+    needs: int,
     now: datetime,
     open_s: int,
 ) -> Approval:
-    """An approval to be asked for; hosts with their key's fingerprints. Expires after open_s seconds."""
-    bound_hosts = tuple(bound(host, fingerprint) for host, fingerprint in hosts)
-    return Approval(
+    """An approval to be asked for; it expires after open_s seconds."""
+    wanted = Approval(
         id=0,
         team=turn.team,
         session_id=turn.session_id,
         turn_id=turn.id,
         call_id=call_id,
         token=secrets.token_urlsafe(TOKEN_BYTES),
-        hosts=bound_hosts,
+        hosts=tuple(place.bound for place in places),
         run=run,
         limit_s=limit_s,
         reason=reason,
         purpose=purpose,
         requester=turn.person,
-        digest=digest(bound_hosts, run, limit_s, environment([host for host, _ in hosts])),
+        policy=policy,
+        danger=danger,
+        needs=needs,
+        digest="",
         state=ApprovalState.OPEN,
         expires_at=now + timedelta(seconds=open_s),
         created_at=now,
     )
+    return replace(wanted, digest=digest(wanted, environment(places)))
 
 
-def still_bound(approval: Approval, hosts: Sequence[tuple[Host, str]]) -> bool:
-    """Do the hosts as they are now give the digest that was approved?"""
-    now = replace(approval, hosts=tuple(bound(host, fingerprint) for host, fingerprint in hosts))
-    return approval.digest == digest(
-        now.hosts, approval.run, approval.limit_s, environment([host for host, _ in hosts])
-    )
+def still_bound(approval: Approval, places: Sequence[Place]) -> bool:
+    """Do the row as it is stored and the places as they are now give the digest that was approved?"""
+    now = replace(approval, hosts=tuple(place.bound for place in places))
+    return approval.digest == digest(now, environment(places)) == digest(approval, environment(places))

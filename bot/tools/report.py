@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from storage.records import Command, CommandState, Output
+from storage.records import Command, CommandState
 
 SHOWN = 12_000  # characters of output per call that the model is shown; the whole is stored
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
@@ -22,7 +22,7 @@ class Part:
     command_id: int | None = None
 
 
-def ran(command: Command, output: Output) -> Part:
+def ran(command: Command, stdout: str, stderr: str) -> Part:
     """A command that was run, whatever became of it."""
     if command.state is CommandState.RUNNING or command.state is CommandState.UNKNOWN:
         said = command.note or "the bot was interrupted while it ran; I do not know whether it finished"
@@ -39,8 +39,8 @@ def ran(command: Command, output: Output) -> Part:
     return Part(
         host=command.host,
         headline=headline,
-        stdout=output.stdout,
-        stderr=output.stderr,
+        stdout=stdout,
+        stderr=stderr,
         command_id=command.id,
     )
 

@@ -6,27 +6,27 @@ asked is not asked again, what was approved is judged again before it runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import assert_never
 
 from pydantic import BaseModel, Field, field_validator
 
-from bot.access import approvers_of, unknown_host_message
+from bot.access import approvers_of, is_one_person, unknown_host_message
 from bot.errors import AccessDenied, HostError, Refused
-from bot.journal import Journal
-from bot.journal.journal import Question
+from bot.journal import Ledger, Question, Wanted
 from bot.policy.judge import judge
 from bot.policy.rules import Rules
-from bot.ssh.inventory import Host
+from bot.ssh.inventory import AccessRule, Host
 from bot.tools.authority import Authority
 from bot.tools.execution import Executor, side_by_side
-from bot.tools.questions import question, still_bound
+from bot.tools.questions import Place, question, still_bound
 from bot.tools.report import Part, ran, report
 from bot.tools.toolbox import Outcome, Pending, Result
 from storage.records import Approval, ApprovalState, Command, CommandState, Decision, ToolCall, Verdict
 
+WITHHELD = "(withheld: the person who asks may not use this host any more)"
 MANY_HOSTS = 20  # a read on more hosts than this asks first
 
 
@@ -50,6 +50,25 @@ class _Judged:
     verdict: Verdict
 
 
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """A judged command and where it would run."""
+
+    judged: _Judged
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """What hosts must have in common to stand on one card."""
+
+    approvers: tuple[str, ...]
+    self_approval: bool
+    needs: int
+    run: str
+    limit_s: int
+
+
 class RunCommand:
     """See the module's docstring."""
 
@@ -66,14 +85,14 @@ class RunCommand:
         authority: Authority,
         rules: Callable[[], Rules],
         executor: Executor,
-        journal: Journal,
+        ledger: Ledger,
         approval_s: int,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._authority = authority
         self._rules = rules
         self._executor = executor
-        self._journal = journal
+        self._ledger = ledger
         self._approval_s = approval_s
         self._now = now
 
@@ -81,18 +100,15 @@ class RunCommand:
         return tuple(arguments.hosts)
 
     async def run(self, call: ToolCall, arguments: RunCommandArguments) -> Outcome:
-        hosts = await self._resolve(arguments.hosts)
-        claimed, asked = await self._journal.found(call.id)
+        claimed, asked = await self._ledger.found(call.id)
+        begun = {*claimed, *(bound.name for approval in asked for bound in approval.hosts)}
+        hosts = await self._resolve(arguments.hosts, begun=begun)
         judged = [
             _Judged(host, self._judge(arguments.command, host, many=len(hosts) > MANY_HOSTS))
             for host in hosts
         ]
-        fresh = [j for j in judged if j.host.name not in claimed and not _covering(asked, j.host.name)]
-        work = [
-            self._known(command, asked)
-            for command in claimed.values()
-            if command.host in {h.name for h in hosts}
-        ]
+        fresh = [j for j in judged if j.host.name not in begun]
+        work = [self._known(command, asked, hosts) for command in claimed.values()]
         work += [self._allowed(call, arguments, j) for j in fresh if j.verdict.decision is Decision.ALLOW]
         work += [self._denied(j) for j in fresh if j.verdict.decision is Decision.DENY]
         parts: list[Part] = [part for parts in await side_by_side(work) for part in parts]
@@ -107,18 +123,22 @@ class RunCommand:
                 parts += await self._decided(approval, arguments, hosts)
         if waiting:
             return Pending(tuple(waiting))
-        order = {host.name: i for i, host in enumerate(hosts)}
+        order = {name: i for i, name in enumerate(arguments.hosts)}
         parts.sort(key=lambda part: order.get(part.host, len(order)))
         return Result(report(_shown(judged, arguments.command), parts))
 
-    async def _resolve(self, names: Sequence[str]) -> list[Host]:
-        """The hosts by name; raises AccessDenied that names what may be used."""
+    async def _resolve(self, names: Sequence[str], *, begun: Collection[str]) -> list[Host]:
+        """The hosts by name. Raises AccessDenied that names what may be used instead.
+
+        begun: hosts on which an earlier try of this call did something: they are left out when the person
+        may not use them any more, so that what was done is still told.
+        """
         allowed = await self._authority.hosts()
         by_name = {host.name: host for host in allowed}
         for name in names:
-            if name not in by_name:
+            if name not in by_name and name not in begun:
                 raise AccessDenied(unknown_host_message(name, allowed))
-        return [by_name[name] for name in dict.fromkeys(names)]
+        return [by_name[name] for name in dict.fromkeys(names) if name in by_name]
 
     def _judge(self, command: str, host: Host, *, many: bool = False) -> Verdict:
         verdict = judge(
@@ -137,71 +157,86 @@ class RunCommand:
     def _limit(self, arguments: RunCommandArguments, host: Host) -> int:
         return min(arguments.timeout_s or host.timeout_s, host.max_timeout_s)
 
-    async def _known(self, command: Command, asked: Sequence[Approval]) -> list[Part]:
+    async def _known(self, command: Command, asked: Sequence[Approval], hosts: Sequence[Host]) -> list[Part]:
         """A command that an earlier try of this call claimed."""
         if command.state is CommandState.RUNNING:
             approval = next((a for a in asked if a.id == command.approval_id), None)
             host = self._authority.inventory().host(command.host)
-            return [await self._executor.interrupted(command, host, approval)]
-        return [ran(command, await self._journal.output(command.id))]
+            part = await self._executor.interrupted(command, host, approval)
+        else:
+            output = await self._ledger.output(command.id)
+            part = ran(command, output.stdout, output.stderr)
+        if not any(host.name == command.host for host in hosts):
+            return [replace(part, stdout="", stderr=WITHHELD)]
+        return [part]
 
     async def _allowed(self, call: ToolCall, arguments: RunCommandArguments, j: _Judged) -> list[Part]:
         assert j.verdict.run is not None
-        return [
-            await self._executor.read(
-                call_id=call.id,
-                host=j.host,
-                run=j.verdict.run,
-                reason=j.verdict.reason,
-                purpose=arguments.purpose,
-                limit_s=self._limit(arguments, j.host),
-            )
-        ]
+        wanted = Wanted(
+            call_id=call.id,
+            host=j.host.name,
+            fingerprint="",
+            run=j.verdict.run,
+            reason=j.verdict.reason,
+            purpose=arguments.purpose,
+            policy=self._rules().digest,
+        )
+        return [await self._executor.read(j.host, wanted, limit_s=self._limit(arguments, j.host))]
 
     async def _denied(self, j: _Judged) -> list[Part]:
-        await self._journal.refused(host=j.host.name, run=j.verdict.run or "", reason=j.verdict.reason)
+        await self._ledger.refused(host=j.host.name, run=j.verdict.run or "", reason=j.verdict.reason)
         return [Part(j.host.name, f"refused: {j.verdict.reason}")]
 
     async def _ask(
         self, call: ToolCall, arguments: RunCommandArguments, judged: Sequence[_Judged]
     ) -> tuple[list[Approval], list[Part]]:
         """Open approvals, one for each set of hosts with the same approvers; or say why it cannot be asked."""
-        groups: dict[tuple[tuple[str, ...], str, bool, int], list[tuple[_Judged, str]]] = {}
+        groups: dict[_Group, list[_Placed]] = {}
         refusals: list[Part] = []
-        earlier = await self._journal.approvals() if judged else []
+        earlier = await self._ledger.asked() if judged else []
         for j in judged:
             rule = await self._authority.rule(j.host)
-            refusal = _unaskable(j, approvers_of(rule), earlier, turn_id=self._journal.turn.id)
-            try:
-                fingerprint = "" if refusal else await self._executor.fingerprint(j.host)
-            except HostError as error:
-                refusal, fingerprint = str(error), ""
-            if refusal or rule is None:
-                await self._journal.refused(
-                    host=j.host.name, run=j.verdict.run or arguments.command, reason=refusal or "no access"
-                )
-                refusals.append(Part(j.host.name, f"refused: {refusal}"))
+            refusal = _unaskable(j, rule, earlier)
+            if refusal is None:
+                try:
+                    placed = _Placed(j, await self._executor.place(j.host))
+                except HostError as error:
+                    refusal = str(error)
+            if refusal is not None or rule is None or j.verdict.run is None:
+                said = refusal or "no access"
+                run = j.verdict.run or arguments.command
+                await self._ledger.refused(host=j.host.name, run=run, reason=said)
+                refusals.append(Part(j.host.name, f"refused: {said}"))
                 continue
-            assert j.verdict.run is not None
-            key = (rule.approvers, j.verdict.run, rule.self_approval, self._limit(arguments, j.host))
-            groups.setdefault(key, []).append((j, fingerprint))
+            group = _Group(
+                approvers=rule.approvers,
+                self_approval=rule.self_approval,
+                needs=_needs(j.verdict, rule),
+                run=j.verdict.run,
+                limit_s=self._limit(arguments, j.host),
+            )
+            groups.setdefault(group, []).append(placed)
         opened: list[Approval] = []
-        for (approvers, run, _, limit_s), members in groups.items():
+        for group, members in groups.items():
+            verdict = members[0].judged.verdict
             wanted = question(
-                turn=self._journal.turn,
+                turn=self._ledger.turn,
                 call_id=call.id,
-                hosts=[(j.host, fingerprint) for j, fingerprint in members],
-                run=run,
-                limit_s=limit_s,
-                reason=members[0][0].verdict.reason,
+                places=[member.place for member in members],
+                run=group.run,
+                limit_s=group.limit_s,
+                reason=verdict.reason,
                 purpose=arguments.purpose,
+                policy=self._rules().digest,
+                danger=verdict.danger,
+                needs=group.needs,
                 now=self._now(),
                 open_s=self._approval_s,
             )
             try:
-                opened.append(await self._journal.ask(Question(approval=wanted, approvers=approvers)))
+                opened.append(await self._ledger.ask(Question(approval=wanted, approvers=group.approvers)))
             except Refused as error:
-                refusals += [Part(j.host.name, f"refused: {error}") for j, _ in members]
+                refusals += [Part(member.judged.host.name, f"refused: {error}") for member in members]
         return opened, refusals
 
     async def _decided(
@@ -214,7 +249,11 @@ class RunCommand:
                 refusal = await self._recheck(approval, arguments, hosts)
                 if refusal:
                     return [Part(name, f"refused: {refusal}") for name in names]
-                return await self._executor.approved(approval, {host.name: host for host in hosts})
+                by_name = {host.name: host for host in hosts}
+                try:
+                    return await self._executor.approved(approval, by_name, policy=self._rules().digest)
+                except Refused as error:
+                    return [Part(name, f"not run: {error}") for name in names]
             case ApprovalState.DENIED:
                 said = f"denied by {approval.decided_by}; do not ask for it again in this turn"
             case ApprovalState.EXPIRED:
@@ -234,7 +273,7 @@ class RunCommand:
     ) -> str | None:
         """Judge an approved command again with the rules, hosts and keys of now. None: it may run."""
         by_name = {host.name: host for host in hosts}
-        now: list[tuple[Host, str]] = []
+        now: list[Place] = []
         for bound in approval.hosts:
             host = by_name.get(bound.name)
             if host is None:
@@ -244,8 +283,11 @@ class RunCommand:
                 return f"the rules refuse it now: {verdict.reason}"
             if verdict.run != approval.run:
                 return "the rules would run another text now than the one approved; ask again"
+            rule = await self._authority.rule(host)
+            if rule is None or _needs(verdict, rule) > approval.needs:
+                return "more people must approve it by the rules of now; ask again"
             try:
-                now.append((host, await self._executor.fingerprint(host)))
+                now.append(await self._executor.place(host))
             except HostError as error:
                 return str(error)
         if not still_bound(approval, now):
@@ -253,27 +295,32 @@ class RunCommand:
         return None
 
 
-def _covering(approvals: Sequence[Approval], host: str) -> bool:
-    return any(host == bound.name for approval in approvals for bound in approval.hosts)
-
-
 def _all_claimed(approval: Approval, claimed: dict[str, Command]) -> bool:
     return all(host.name in claimed for host in approval.hosts)
 
 
-def _unaskable(
-    j: _Judged, approvers: tuple[str, ...], earlier: Sequence[Approval], *, turn_id: int
-) -> str | None:
-    """Why no approval can be asked for; None: it can."""
+def _needs(verdict: Verdict, rule: AccessRule) -> int:
+    """How many different people must say yes."""
+    return rule.danger_approvals if verdict.danger else 1
+
+
+def _unaskable(j: _Judged, rule: AccessRule | None, earlier: Sequence[Approval]) -> str | None:
+    """Why no approval can be asked for; None: it can. earlier: what this turn asked for before."""
     if j.verdict.run is None:
         return j.verdict.reason
-    if not approvers:
+    approvers = approvers_of(rule)
+    if rule is None or not approvers:
         return (
             f"it needs an approval ({j.verdict.reason}), and no access rule names approvers for {j.host.name}"
         )
+    if _needs(j.verdict, rule) > 1 and len(approvers) == 1 and is_one_person(approvers[0]):
+        return (
+            f"two people must approve it ({j.verdict.danger}), and the access rule of {j.host.name} names only"
+            f" {approvers[0]}; add an approver, or set danger_approvals: 1 there"
+        )
     for approval in earlier:
         same = approval.run == j.verdict.run and any(host.name == j.host.name for host in approval.hosts)
-        if same and approval.turn_id == turn_id and approval.state is ApprovalState.DENIED:
+        if same and approval.state is ApprovalState.DENIED:
             return f"{approval.decided_by} denied it in this turn; it is not asked again"
     return None
 

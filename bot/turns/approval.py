@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bot import log
 from bot.access import Actor, approval_refusal, rule_for
-from bot.events import ApprovalClosed, Screen
+from bot.events import ApprovalClosed, Event, Noted, Screen
 from bot.ssh.inventory import Inventory
 from storage import approvals, audit, outbox, sessions, turns
 from storage.errors import NotFound
@@ -38,20 +38,25 @@ class Approvals:
             if refusal:
                 await _record(db, "approval.refused_answer", approval, actor, os_account, said=refusal)
                 return False, refusal
-            wanted = ApprovalState.APPROVED if approve else ApprovalState.DENIED
             await turns.lock(db, turn.id)  # a Stop at the same moment takes them in this order
-            closed = await approvals.close(
-                db, approval_id=approval.id, state=wanted, by=actor.name or actor.id
+            said = await approvals.approvers(db, approval.id)
+            answered = await approvals.answer(
+                db, approval_id=approval.id, person=actor.id, name=actor.name or actor.id, approve=approve
             )
-            if closed is None:
+            if answered is None:
                 now = await approvals.get(db, approval.id)
-                said = _already(now)
-                await _record(db, "approval.late_answer", approval, actor, os_account, said=said)
-                return False, said
-            await _record(db, f"approval.{wanted}", closed, actor, os_account)
-            await self._closed(db, closed, turn, by=actor.name or actor.id)
+                late = _already(now, mine=actor.id in said)
+                await _record(db, "approval.late_answer", approval, actor, os_account, said=late)
+                return False, late
+            await _record(db, f"approval.{'approved' if approve else 'denied'}", answered, actor, os_account)
+            if answered.state is ApprovalState.OPEN:
+                said_so = f"approved by {answered.decided_by}; another person must approve it too"
+                note = Noted(key=f"half:{approval.id}", text=f"Approval {approval.id} {said_so}.")
+                await self._post(db, answered, turn, note)
+                return True, said_so
+            await self._closed(db, answered, turn, by=answered.decided_by or "")
             await turns.make_ready(db, turn.id)
-        return True, f"{wanted} by {actor.name or actor.id}"
+        return True, f"{answered.state} by {answered.decided_by}"
 
     async def expire(self) -> list[Approval]:
         """Close what nobody answered in time; the turns go on and say so."""
@@ -105,13 +110,18 @@ class Approvals:
         return None
 
     async def _closed(self, db: Db, approval: Approval, turn: Turn, *, by: str) -> None:
+        await self._post(db, approval, turn, ApprovalClosed(approval=approval, by=by))
+
+    async def _post(self, db: Db, approval: Approval, turn: Turn, event: Event) -> None:
         session = await sessions.get(db, approval.session_id)
-        posts = self.screen(session, turn).posts(ApprovalClosed(approval=approval, by=by))
+        posts = self.screen(session, turn).posts(event)
         if posts:
             await outbox.add(db, team=approval.team, session_id=session.id, posts=posts)
 
 
-def _already(approval: Approval) -> str:
+def _already(approval: Approval, *, mine: bool) -> str:
+    if approval.state is ApprovalState.OPEN and mine:
+        return "you have approved it already; another person must approve it too"
     if approval.state is ApprovalState.OPEN:
         return "this approval has expired; ask again if it is still needed"
     by = f" by {approval.decided_by}" if approval.decided_by else ""

@@ -19,6 +19,7 @@ from storage.records import Claim, Front, Session, Turn, TurnState
 from storage.store import Db, Store
 
 POLL_S = 1.0  # NOTIFY wakes the desk at once; the poll is for notifications that got lost
+HAND_OVER_S = 3.0  # for the writes of a turn that is handed over
 LONGEST_MESSAGE = 40_000  # characters; Slack itself cuts there
 TITLE = 80
 
@@ -37,6 +38,7 @@ class DeskParts:
     journal: Callable[[Claim, Screen], Journal]
     turn_parts: Callable[[Claim, Journal], TurnParts]
     at_once: int = 50  # turns this process works on at a time
+    turns_per_person: int = 20  # a person's unfinished turns
 
 
 @dataclass(slots=True)
@@ -99,6 +101,7 @@ class Desk:
             before = await turns.unfinished(db, session.id)
             turn: Turn | None = None
             if arrival.starts_turn:
+                await self._admit(db, arrival)
                 turn = await turns.submit(
                     db,
                     team=arrival.team,
@@ -125,6 +128,14 @@ class Desk:
             duplicate=False,
             queued_behind=len(before) if turn else 0,
         )
+
+    async def _admit(self, db: Db, arrival: Arrival) -> None:
+        going = await turns.count_unfinished(db, team=arrival.team, person=arrival.person)
+        if going >= self._parts.turns_per_person:
+            raise Refused(
+                f"{going} requests of yours are not finished, and that is the limit;"
+                " wait for one to end, stop one, or answer its approval"
+            )
 
     async def stop(self, turn_id: int, *, by: str, by_name: str) -> TurnState:
         """Ask for a turn to be stopped, wherever it is at work. Returns its state before."""
@@ -201,6 +212,7 @@ class Desk:
                     lease_s=self._parts.lease_s,
                     front=self._parts.front,
                     session_id=session_id,
+                    besides=[work.claim.session.id for work in self._work.values()],
                 )
         except StorageError as error:
             logger.warning("cannot look for turns", error=str(error))
@@ -251,6 +263,7 @@ class Desk:
                 raise LeaseLost
             if work.stop_by:
                 return await stop_turn(claim, parts, by=work.stop_by)
+            await _drain(parts)
             async with self._store.begin() as db:
                 await turns.release(db, session_id=claim.session.id, epoch=claim.epoch)
             return None
@@ -315,6 +328,13 @@ async def _session(db: Db, arrival: Arrival) -> Session | None:
     if arrival.session_id is not None:
         return await sessions.get(db, arrival.session_id)
     return await sessions.find(db, arrival.team, arrival.origin, key=arrival.session_key)
+
+
+async def _drain(parts: TurnParts) -> None:
+    """Before a turn is handed over: what it has found so far goes in first, if the database is there."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(HAND_OVER_S):
+            await parts.journal.drained()
 
 
 async def _end(task: asyncio.Task[TurnState] | None) -> None:

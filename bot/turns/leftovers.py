@@ -9,11 +9,12 @@ from datetime import UTC, datetime, timedelta
 from bot import log
 from bot.errors import HostError
 from bot.events import Noted, Screen
+from bot.journal import ended_detail
 from bot.ssh.inventory import Inventory
 from bot.ssh.remote import Outcome, Remote
-from bot.tools.execution import change_key
+from bot.tools.execution import change_key, ended
 from storage import approvals, audit, commands, outbox, sessions, turns
-from storage.records import Approval, Command, CommandState, Front, Output, Session, Turn
+from storage.records import Approval, Command, Front, Session, Turn
 from storage.store import Store
 
 WAIT_S = 5  # for one look at a host
@@ -64,22 +65,9 @@ class Leftovers:
         return None
 
     async def _settle(self, command: Command, approval: Approval, outcome: Outcome) -> None:
-        state = CommandState.UNKNOWN if outcome.unknown else CommandState.DONE
+        end = ended(outcome)
         async with self.store.begin() as db:
-            first = await commands.finish(
-                db,
-                command_id=command.id,
-                team=approval.team,
-                state=state,
-                exit_status=outcome.exit_status,
-                signal=outcome.signal,
-                note=outcome.unknown,
-                seconds=outcome.seconds,
-                output=Output(command.id, outcome.stdout, outcome.stderr),
-                stdout_bytes=outcome.stdout_bytes,
-                stderr_bytes=outcome.stderr_bytes,
-                truncated=outcome.truncated,
-            )
+            first = await commands.finish(db, command_id=command.id, team=approval.team, ended=end)
             if not first:
                 return
             turn = await turns.get(db, command.turn_id)
@@ -93,12 +81,12 @@ class Leftovers:
             await outbox.add(db, team=approval.team, session_id=session.id, posts=posts)
             await audit.add(
                 db,
-                f"command.{state}",
+                f"command.{end.state}",
                 team=approval.team,
                 person=approval.requester,
                 session_id=session.id,
                 turn_id=turn.id,
                 host=command.host,
-                detail={"command": command.id, "exit_status": outcome.exit_status, "note": outcome.unknown},
+                detail=ended_detail(command.id, end),
             )
-        logger.info("collected a change that was left running", command=command.id, state=state)
+        logger.info("collected a change that was left running", command=command.id, state=end.state)

@@ -136,7 +136,7 @@ async def _known(claim: Claim, store: Store) -> _Known:
         plan, next_step = await tasks.load(db, session.id)
         return _Known(
             history=list(await history.history(db, session.id, limit=HISTORY_READ)),
-            approvals=await approvals.of_session(db, session.id),
+            approvals=await approvals.at_stake(db, session.id, turn_id=turn.id),
             milestones=await milestones.of_session(db, session.id, limit=20),
             plan=plan,
             next_step=next_step,
@@ -294,9 +294,11 @@ async def _footer(claim: Claim, parts: TurnParts, text: str) -> str:
     """What stands behind the answer; without a database the answer goes out without it."""
     try:
         async with parts.store.begin() as db:
-            ran = await commands.of_session(db, claim.session.id)
+            mine = await commands.of_turn(db, claim.turn.id)
+            claims = evidence.unproved_claims(text, mine)
+            if claims:  # perhaps an earlier turn ran it: only then is the whole session read
+                claims = evidence.unproved_claims(text, await commands.of_session(db, claim.session.id))
     except StorageError as error:
         logger.warning("answer without evidence line", error=str(error))
         return ""
-    mine = [command for command in ran if command.turn_id == claim.turn.id]
-    return evidence.footer(mine, evidence.unproved_claims(text, ran))
+    return evidence.footer(mine, claims)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
-from storage.records import CommandState
+from storage import history
+from storage.embedded import EmbeddedPostgres
+from storage.migrate import upgrade
+from storage.records import CommandState, Role
+from storage.store import Store
 from tests.acceptance.conftest import FOLLOWED, Office, run, tails, until
-from tests.fakes.model import say, slow
+from tests.fakes.model import call, calls, say, slow
 from tests.fakes.slack import words
 
 
@@ -152,3 +157,34 @@ async def test_an_answer_whose_delivery_was_unsure_is_posted_once(office: Office
     await office.answered(root)
     assert len(await office.answered(root)) == 1
     office.sound()
+
+
+async def test_an_outage_longer_than_the_lease_loses_nothing_that_was_said(
+    office: Office, tmp_path: Path
+) -> None:
+    postgres = EmbeddedPostgres(tmp_path / "postgres")
+    office.env["DATABASE_URL"] = await postgres.start()
+    try:
+        await upgrade(office.env["DATABASE_URL"])
+        await office.serve()
+        asked = [calls([call("list_hosts", filter="")], text=f"step {n}") for n in range(4)]
+        office.model.push(*[slow(each, 0.2) for each in asked], slow(say("the end"), 0.2))
+        root = await office.slack.mention("U01ALICE", "go")
+        await office.model.wait_for_requests(2)
+        await postgres.stop()
+        await office.model.wait_for_requests(5)
+        await asyncio.sleep(4)  # longer than the lease
+        await postgres.start()
+        (answer,) = await office.answered(root)
+        assert "the end" in words(answer)
+        assert len(office.model.requests) == 5
+        said = [m["content"] for m in office.model.requests[-1]["messages"] if m["role"] == "assistant"]
+        assert said == [f"step {n}" for n in range(4)]
+        store = Store(office.env["DATABASE_URL"])
+        async with store.begin() as db:
+            kept = [m.text for m in await history.messages(db, 1) if m.role is Role.ASSISTANT]
+        await store.close()
+        assert kept == [*said, "the end"]
+        office.sound()
+    finally:
+        await postgres.stop()

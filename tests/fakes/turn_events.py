@@ -99,9 +99,7 @@ def milestone(text: str = "nginx cannot reach redis-1") -> MilestoneReached:
 def approval(
     run: str = "sudo -n systemctl restart app-workers", *, state: ApprovalState = ApprovalState.OPEN
 ) -> Approval:
-    host = ApprovalHost(
-        name="app-2", address="10.0.0.3", port=22, user="opsbot", jump=None, fingerprint="SHA256:x"
-    )
+    host = ApprovalHost(name="app-2", address="10.0.0.3", port=22, user="opsbot", fingerprint="SHA256:x")
     return Approval(
         id=5,
         team="local",
@@ -115,6 +113,9 @@ def approval(
         reason="changes state (systemctl restart)",
         purpose="the model's own words: totally harmless",
         requester="bob",
+        policy="p1",
+        danger="",
+        needs=1,
         digest="d",
         state=state,
         expires_at=EXPIRY,

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from bot.events import ApprovalAsked, ApprovalClosed, TurnStarted
 from storage import approvals, commands, outbox, sessions, turns
 from storage.records import Approval, ApprovalHost, ApprovalState, Decision, Role, TurnState
 from storage.records import Message as Said
+from tests import make
 from tests.fakes.slack import FakeSlack, buttons, words
 from tests.fakes.slack.workspace import Message
 from tests.slack.conftest import Running, Start
 
 C = "C01OPS"
-WEB_1 = ApprovalHost("web-1", "10.0.0.1", 22, "opsbot", None, "SHA256:x")
+WEB_1 = ApprovalHost("web-1", "10.0.0.1", 22, "opsbot", "SHA256:x")
 
 
-async def card(bot: Running, slack: FakeSlack, *, asker: str = "U01ALICE") -> tuple[Approval, Message]:
+async def card(
+    bot: Running, slack: FakeSlack, *, asker: str = "U01ALICE", **changes: Any
+) -> tuple[Approval, Message]:
     """An open approval of a waiting turn, with its card in the thread."""
     root = await slack.mention(asker, "restart nginx on web-1")
     session = await bot.session(C, root["ts"])
@@ -26,19 +30,18 @@ async def card(bot: Running, slack: FakeSlack, *, asker: str = "U01ALICE") -> tu
         (turn,) = await turns.unfinished(db, session.id)
         stored = await approvals.open_(
             db,
-            team="T01TEAM",
-            session_id=session.id,
-            turn_id=turn.id,
-            call_id="c1",
-            token=f"token-{session.id}",
-            hosts=(WEB_1,),
-            run="sudo -n systemctl restart nginx",
-            limit_s=30,
-            reason="changes state",
-            purpose="",
-            requester=asker,
-            digest=f"d{session.id}",
-            expires_at=datetime.now(UTC) + timedelta(minutes=10),
+            replace(
+                make.approval(run="sudo -n systemctl restart nginx"),
+                team="T01TEAM",
+                session_id=session.id,
+                turn_id=turn.id,
+                token=f"token-{session.id}",
+                hosts=(WEB_1,),
+                requester=asker,
+                digest=f"d{session.id}",
+                expires_at=datetime.now(UTC) + timedelta(minutes=10),
+                **changes,
+            ),
         )
         view = bot.front.screen(session, turn)
         asked = ApprovalAsked(approval=stored, approvers=("U02BOB",), decision=Decision.ASK)

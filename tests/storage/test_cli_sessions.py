@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from bot.cli import db, sessions
 from storage import approvals, commands, milestones
 from storage import sessions as stored
 from storage.migrate import head
-from storage.records import CommandState, Decision, MilestoneKind, MilestoneSource, Origin, Output
+from storage.records import CommandState, Decision, Ended, MilestoneKind, MilestoneSource, Origin
 from storage.store import Store
 from tests import make
 
@@ -182,21 +183,17 @@ async def _incident(store: Store) -> tuple[int, int]:
         await _talk(db, session.id, claim.epoch)
         asked = await approvals.open_(
             db,
-            team=make.TEAM,
-            session_id=session.id,
-            turn_id=claim.turn.id,
-            call_id="c2",
-            token="t" * 32,
-            hosts=(make.approval_host(),),
-            run="systemctl restart nginx",
-            limit_s=60,
-            reason="restarts a service",
-            purpose="bring the site back",
-            requester="U01ALICE",
-            digest="d",
-            expires_at=make.NOW.replace(year=2099),
+            replace(
+                make.approval(run="systemctl restart nginx"),
+                team=make.TEAM,
+                session_id=session.id,
+                turn_id=claim.turn.id,
+                call_id="c2",
+                purpose="bring the site back",
+                expires_at=make.NOW.replace(year=2099),
+            ),
         )
-        await approvals.close(db, approval_id=asked.id, state=type(asked.state).APPROVED, by="U02BOB")
+        await approvals.answer(db, approval_id=asked.id, person="U02BOB", name="U02BOB", approve=True)
         await approvals.use(db, approval_id=asked.id)
         common = {"team": make.TEAM, "session_id": session.id, "turn_id": claim.turn.id, "host": "web-1"}
         change = await commands.claim(
@@ -208,16 +205,16 @@ async def _incident(store: Store) -> tuple[int, int]:
         assert change is not None
         assert look is not None
         await commands.finish(
-            db, command_id=change.id, team=make.TEAM, state=CommandState.UNKNOWN, note="the connection broke"
+            db,
+            command_id=change.id,
+            team=make.TEAM,
+            ended=Ended(CommandState.UNKNOWN, note="the connection broke"),
         )
         await commands.finish(
             db,
             command_id=look.id,
             team=make.TEAM,
-            state=CommandState.DONE,
-            exit_status=1,
-            seconds=0.2,
-            output=Output(look.id, "out 磁盘\n", "err\n"),
+            ended=Ended(CommandState.DONE, exit_status=1, seconds=0.2, stdout="out 磁盘\n", stderr="err\n"),
         )
         await milestones.add(
             db,

@@ -8,28 +8,30 @@ from typing import Any, cast
 
 import pytest
 
+from bot.journal import Wanted
 from bot.tools.execution import Executor, side_by_side
 from storage.errors import DatabaseUnavailable, LeaseLost
 
 
 class Silent:
-    """A journal without a database, and a host that would answer."""
+    """A journal without a database, its ledger, and a host that would answer."""
+
+    @property
+    def ledger(self) -> Silent:
+        return self
 
     async def fingerprint(self, _host: object) -> str:
         return "SHA256:x"
 
-    async def command_started(self, **_: object) -> None:
+    async def started(self, _wanted: Wanted) -> None:
         raise DatabaseUnavailable
 
 
 async def test_a_host_whose_command_cannot_be_recorded_is_told_as_not_run() -> None:
     silent = cast(Any, Silent())
     part = await Executor(remote=silent, journal=silent).read(
-        call_id="c",
-        host=cast(Any, SimpleNamespace(name="web-1")),
-        run="'uptime'",
-        reason="",
-        purpose="",
+        cast(Any, SimpleNamespace(name="web-1")),
+        Wanted("c", "web-1", "", "'uptime'", reason="", purpose="", policy=""),
         limit_s=5,
     )
     assert part.host == "web-1"

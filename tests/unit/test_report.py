@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.tools.report import Part, clean, cut, ran, report
-from storage.records import Command, CommandState, Decision, Output
+from storage.records import Command, CommandState, Decision
 
 
 def command(**changes: object) -> Command:
@@ -15,19 +15,17 @@ def command(**changes: object) -> Command:
 
 
 def test_a_block_has_host_status_time_and_both_streams() -> None:
-    text = report("'df'", [ran(command(exit_status=1), Output(7, "out\n", "err\n"))])
+    text = report("'df'", [ran(command(exit_status=1), "out\n", "err\n")])
     assert text == "$ 'df'\n### web-1 · exit 1 · 0.2 s\nout\n--- stderr\nerr"
 
 
 def test_an_unknown_outcome_is_never_shown_as_success() -> None:
-    part = ran(
-        command(state=CommandState.UNKNOWN, exit_status=None, note="the connection broke"), Output(7, "", "")
-    )
+    part = ran(command(state=CommandState.UNKNOWN, exit_status=None, note="the connection broke"), "", "")
     assert part.headline == "unknown: the connection broke. It was not run again."
 
 
 def test_no_output_is_said() -> None:
-    assert "(no output)" in report(None, [ran(command(), Output(7, "", ""))])
+    assert "(no output)" in report(None, [ran(command(), "", "")])
 
 
 def test_long_output_keeps_head_and_tail_and_names_where_the_rest_is() -> None:

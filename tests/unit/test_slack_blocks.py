@@ -109,7 +109,9 @@ def test_the_card_shows_the_exact_text_and_never_the_models_words() -> None:
 def test_a_long_command_on_many_hosts_is_shown_whole(size: int, hosts: int) -> None:
     run = "".join(f"<{n}>" for n in range(size))[:size]
     one = made.approval().hosts[0]
-    many = tuple(replace(one, name=f"app-{n}", jump="bastion") for n in range(hosts))
+    many = tuple(
+        replace(one, name=f"app-{n}", route=("bastion ops@10.0.0.1:22 SHA256:b",)) for n in range(hosts)
+    )
     messages = cards.approval_card(replace(made.approval(run), hosts=many), (), zone=UTC)
     text = ""
     for message in messages:
@@ -187,6 +189,6 @@ def test_a_long_list_is_cut_where_slack_would_refuse_it() -> None:
 
 
 def test_hosts_behind_a_jump_say_so() -> None:
-    through = ApprovalHost("db-1", "10.0.0.9", 2222, "ops", "bastion", "SHA256:y")
+    through = ApprovalHost("db-1", "10.0.0.9", 2222, "ops", "SHA256:y", ("bastion ops@10.0.0.1:22 SHA256:b",))
     (card,) = cards.approval_card(replace(made.approval(), hosts=(through,)), (), zone=UTC)
-    assert "On *db-1* as ops: (10.0.0.9:2222, through bastion)" in shown(card)
+    assert "On *db-1* as ops: (10.0.0.9:2222, through bastion ops@10.0.0.1:22)" in shown(card)
