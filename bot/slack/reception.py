@@ -33,7 +33,6 @@ from storage.records import Approval, Front, NewPost, Origin, TurnState
 from storage.store import Store
 
 SETTLE_S = 3.0  # how long a post of ours that is on its way is waited for before people are judged
-PATIENCE_S = 600.0  # how long a message is held while the database is away
 ASK_AGAIN_S = 0.5  # until Slack is asked again who somebody is; doubles every time
 _TRIES = 5
 
@@ -96,24 +95,25 @@ class Reception:
     # ---- messages ----
 
     async def said(self, said: Said) -> None:
-        """Take one message in. Held and tried again while the database is away, up to PATIENCE_S."""
+        """Take one message in. Held and tried again for as long as the database is away.
+
+        When the process ends before that, the catch-up of the next one reads it: nothing has marked it as seen.
+        """
         if said.thread_ts is None and not (said.mentions_us or said.is_dm):
             return  # people in a channel
         lock = self._threads.setdefault(said.session_key, asyncio.Lock())
         async with lock:
-            pause, waited, told = 0.5, 0.0, False
+            pause, told = 0.5, False
             while True:
                 try:
                     await self._take(said)
                     return
                 except StorageError as error:
                     self._log.warning("message held", channel=said.channel, ts=said.ts, fault=str(error))
-                    if waited >= PATIENCE_S:
-                        raise
                     if not told and (said.mentions_us or said.is_dm):
                         told = await self._tell_outage(said)
                 await asyncio.sleep(pause)
-                waited, pause = waited + pause, min(pause * 2, 15.0)
+                pause = min(pause * 2, 15.0)
 
     async def _take(self, said: Said) -> None:
         word = await self._look(said)
