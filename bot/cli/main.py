@@ -52,6 +52,7 @@ COMMANDS = {
     "sessions": "sessions",
     "hosts": "hosts",
     "policy": "policy",
+    "mode": "mode",
     "db": "db",
     "init": "init",
 }

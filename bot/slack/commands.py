@@ -1,4 +1,4 @@
-"""`/ops sessions|show|search|help`, and the same words by mention: past sessions, for whom they concern.
+"""`/ops sessions|show|search|mode|help`, and the same words by mention: past sessions, for whom they concern.
 
 A person sees the sessions they took part in, those of channels they are a member of, and those of the
 channel they ask in. Lists read like a logbook: time, title, people, hosts, state, outcome, link.
@@ -16,7 +16,9 @@ from bot.slack.blocks import Message, short
 from bot.slack.incoming import Us
 from bot.slack.people import People
 from bot.slack.text import escape
+from bot.turns.modes import Modes
 from storage import commands, inbox, milestones, search, sessions
+from storage.control import Mode
 from storage.errors import NotFound
 from storage.history import history
 from storage.records import Command, Milestone, Origin, Role, Session
@@ -46,7 +48,13 @@ class Help:
     unknown: str = ""  # what was asked for and is no command
 
 
-Request = Sessions | Show | Search | Help
+@dataclass(frozen=True, slots=True)
+class SetMode:
+    mode: Mode | None  # None: only say it
+    why: str = ""
+
+
+Request = Sessions | Show | Search | SetMode | Help
 
 
 def parse(text: str) -> Request | None:
@@ -58,6 +66,8 @@ def parse(text: str) -> Request | None:
         return Sessions(max(1, int(found[1] or 1)))
     if found := re.fullmatch(r"show #?(\d{1,15})", words, re.IGNORECASE):
         return Show(int(found[1]))
+    if found := re.fullmatch(r"mode(?: (normal|read-only|stopped)(?: (.+))?)?", words, re.IGNORECASE):
+        return SetMode(Mode(found[1].lower()) if found[1] else None, found[2] or "")
     if found := re.fullmatch(r"search (.+)", words, re.IGNORECASE):
         return Search(found[1])
     return None
@@ -75,8 +85,17 @@ class Commands:
     """Answers requests. url: the workspace's address (auth.test), for permalinks."""
 
     def __init__(
-        self, store: Store, people: People, us: Us, *, url: str, zone: tzinfo, command_name: str
+        self,
+        store: Store,
+        people: People,
+        us: Us,
+        *,
+        modes: Modes,
+        url: str,
+        zone: tzinfo,
+        command_name: str,
     ) -> None:
+        self._modes = modes
         self._store = store
         self._people = people
         self._us = us
@@ -96,6 +115,8 @@ class Commands:
                 return await self._show(asker, request.session_id)
             case Search():
                 return await self._search(asker, request.words)
+            case SetMode():
+                return await self._mode(asker, request)
             case _:
                 assert_never(request)
 
@@ -105,6 +126,7 @@ class Commands:
             f"`{name} sessions` or `{name} sessions 2` · past sessions, newest first",
             f"`{name} show 12` · one session: milestones, commands, answer",
             f"`{name} search redis timeout` · sessions in which these words stand",
+            f"`{name} mode` · what may be done on hosts now; `{name} mode read-only` or `{name} mode stopped` holds me",
             "Mention me, or write to me directly, to have something looked into. In my threads you need not"
             " mention me again, unless people are talking with one another.",
             "In a thread, where Slack takes no slash commands, the same words work by mention:"
@@ -113,6 +135,15 @@ class Commands:
         if unknown:
             lines.insert(0, f"“{escape(short(unknown, 100))}” is no command of mine.")
         return blocks.listing("What I can do", lines)
+
+    async def _mode(self, asker: _Asker, request: SetMode) -> Message:
+        if request.mode is None:
+            return blocks.note(await self._modes.say(self._us.team))[0]
+        actor = await self._people.actor(asker.person)
+        shared = not asker.channel.startswith("D") and await self._people.shared(asker.channel)
+        channel = "dm" if asker.channel.startswith("D") else asker.channel
+        said = await self._modes.ask(actor, request.mode, channel=channel, shared=shared, why=request.why)
+        return blocks.note(said[:1].upper() + said[1:])[0]
 
     async def _sessions(self, asker: _Asker, page: int) -> Message:
         async with self._store.begin() as db:

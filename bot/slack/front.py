@@ -27,6 +27,7 @@ from bot.slack.screen import SlackScreen
 from bot.slack.sender import Sender
 from bot.slack.socket import Socket, token_refused
 from bot.ssh.inventory import Inventory
+from bot.turns.modes import Modes
 from storage import commands
 from storage.errors import StorageError
 from storage.records import Command, NewPost, Session, Turn
@@ -147,6 +148,7 @@ class SlackFront:
             self._store,
             people,
             self._us,
+            modes=Modes(self._store, self._inventory),
             url=self._url,
             zone=self._zone,
             command_name=self._config.command_name,
