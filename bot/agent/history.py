@@ -34,6 +34,19 @@ def open_calls(messages: Sequence[Message]) -> tuple[OpenCall, ...]:
     )
 
 
+def plan_author(messages: Sequence[Message]) -> str | None:
+    """Who asked for the turn that wrote the plan last; None: no plan was written in what is read."""
+    turn = next((m.turn_id for m in reversed(messages) if any(c.name == "plan" for c in m.tool_calls)), None)
+    return next(
+        (
+            m.author
+            for m in messages
+            if turn is not None and m.turn_id == turn and m.role is Role.USER and m.author != OURS
+        ),
+        None,
+    )
+
+
 def window(messages: Sequence[Message], limit: int) -> tuple[Message, ...]:
     """The newest messages, at most `limit`, cut where a person speaks; the last turn is always whole."""
     if len(messages) <= limit:

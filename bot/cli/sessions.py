@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from bot.cli import printing, sessions_transfer
+from bot.cli import printing, rights, sessions_transfer
 from bot.cli.database import with_store
 from bot.errors import UsageError
 from storage import branches as tree
@@ -96,27 +96,28 @@ def show(
             return session, list(await rows_of(db, session_id, all_branches=every))
 
     session, rows = with_store(read)
+    texts = rights.texts(rows, session, user)
     if as_json:
-        printing.json_lines(_message(row) for row in rows)
+        printing.json_lines(_message(row, texts[row.seq]) for row in rows)
         return
     printing.say(f"session {session.id} · {session.state} · {session.title}")
     for row in rows:
         printing.say(
-            f"\n[{row.seq}] {row.author or row.role} · {row.created_at:%Y-%m-%d %H:%M} UTC\n{row.text}"
+            f"\n[{row.seq}] {row.author or row.role} · {row.created_at:%Y-%m-%d %H:%M} UTC\n{texts[row.seq]}"
         )
         for call in row.tool_calls or ():
             inner = call.get("function") or call
             printing.say(f"  → {inner.get('name')} {inner.get('arguments')}")
 
 
-def _message(row: Any) -> dict[str, Any]:
+def _message(row: Any, text: str) -> dict[str, Any]:
     return {
         "seq": row.seq,
         "id": row.id,
         "parent_id": row.parent_id,
         "role": row.role,
         "author": row.author,
-        "text": row.text,
+        "text": text,
         "tool_calls": row.tool_calls,
         "tool_call_id": row.tool_call_id,
         "created_at": row.created_at.isoformat(),

@@ -8,11 +8,12 @@ from typing import Any
 
 import typer
 
-from bot.cli import post_mortem, printing
+from bot.cli import post_mortem, printing, rights
 from bot.cli.database import with_store
 from bot.errors import UsageError
 from storage import approvals, commands, milestones, sessions, transfer
 from storage.errors import NotFound
+from storage.history import rows_of
 from storage.records import LOCAL_TEAM
 from storage.store import Store
 
@@ -38,7 +39,10 @@ def export(
                     f"{user} has no session {session_id}; see `opsthread sessions list --user {user}`"
                 )
             if not markdown:
-                return await transfer.export(db, session_id), ""
+                rows = await rows_of(db, session_id, all_branches=True)
+                texts = rights.texts(rows, session, user)
+                exported = await transfer.export(db, session_id)
+                return [line | {"text": texts[line["seq"]]} for line in exported], ""
             report = post_mortem.render(
                 session,
                 messages=await sessions.messages(db, session_id),

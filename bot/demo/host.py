@@ -228,7 +228,8 @@ hosts:
   - {{name: {NAME}, address: {LOOPBACK}, port: {port}, labels: {{env: demo}}, sudo: false, home: /nonexistent}}
 targets: [localhost, 127.0.0.1]
 access:
-  - {{users: ["local:*"], channels: [terminal], hosts: [{NAME}], approvers: ["local:*"], self_approval: true}}
+  - {{users: ["local:*"], channels: [terminal], hosts: [{NAME}], approvers: ["local:*"],
+     self_approval: true, danger_approvals: 1}}
 """
     with keys.locked(folder):
         keys.write(folder / "known_hosts", f"{NAME} {keys.host_public_line(folder)}\n")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import assert_never
 
+from bot.access import Actor, hosts_for
 from bot.slack import blocks
 from bot.slack.blocks import Message, short
 from bot.slack.incoming import Us
@@ -139,11 +140,21 @@ class Commands:
     async def _mode(self, asker: _Asker, request: SetMode) -> Message:
         if request.mode is None:
             return blocks.note(await self._modes.say(self._us.team))[0]
-        actor = await self._people.actor(asker.person)
-        shared = not asker.channel.startswith("D") and await self._people.shared(asker.channel)
-        channel = "dm" if asker.channel.startswith("D") else asker.channel
+        actor, channel, shared = await self._rights(asker)
         said = await self._modes.ask(actor, request.mode, channel=channel, shared=shared, why=request.why)
         return blocks.note(said[:1].upper() + said[1:])[0]
+
+    async def _rights(self, asker: _Asker) -> tuple[Actor, str, bool]:
+        """The asker, the channel as the access rules name it, and whether another company reads along there."""
+        actor = await self._people.actor(asker.person)
+        if asker.channel.startswith("D"):
+            return actor, "dm", False
+        return actor, asker.channel, await self._people.shared(asker.channel)
+
+    async def _usable(self, asker: _Asker) -> frozenset[str]:
+        actor, channel, shared = await self._rights(asker)
+        inventory = self._modes.inventory(self._us.team)
+        return frozenset(host.name for host in hosts_for(actor, channel, inventory, shared=shared))
 
     async def _sessions(self, asker: _Asker, page: int) -> Message:
         async with self._store.begin() as db:
@@ -196,9 +207,13 @@ class Commands:
             said = await history(db, session.id, limit=50)
         lines = [self._line(session, "")]
         lines += [self._milestone(each) for each in reached]
-        lines += [_ran(each) for each in ran[-30:]]
-        if len(ran) > 30:
-            lines.append(f"… and {len(ran) - 30} commands before these")
+        usable = await self._usable(asker)
+        seen = [each for each in ran if each.host in usable]
+        lines += [_ran(each) for each in seen[-30:]]
+        if len(seen) > 30:
+            lines.append(f"… and {len(seen) - 30} commands before these")
+        if len(seen) < len(ran):
+            lines.append(f"… {len(ran) - len(seen)} commands ran on hosts that you may not use from here")
         answers = [m.text for m in said if m.role is Role.ASSISTANT and m.text.strip() and not m.tool_calls]
         if answers:
             lines.append("*Last answer* · " + escape(short(answers[-1], 2_500)))

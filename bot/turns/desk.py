@@ -12,7 +12,7 @@ from bot.errors import Refused
 from bot.events import Screen
 from bot.journal import Journal
 from bot.turns.arrival import Arrival, Receipt
-from bot.turns.turn import TurnParts, fail_turn, run_turn, stop_turn
+from bot.turns.turn import MOST_RESUMED, TurnParts, fail_turn, run_turn, stop_turn
 from storage import inbox, people, sessions, turns
 from storage.errors import LeaseLost, StorageError
 from storage.records import Claim, Front, Session, Turn, TurnState
@@ -244,7 +244,11 @@ class Desk:
             log_.warning("another process took the turn over")
             return None
         except Exception:
-            log_.exception("turn left as it is; it will be taken up again")
+            if claim.turn.resumed > MOST_RESUMED:  # not even its failure could be written
+                log_.exception("turn given up without an answer")
+                await self._give_up(claim)
+            else:
+                log_.exception("turn left as it is; it will be taken up again")
             return None
         finally:
             heart.cancel()
@@ -278,6 +282,17 @@ class Desk:
             case _:
                 logger.error("turn failed", turn=claim.turn.id, exc_info=error)
                 return await fail_turn(claim, parts, reason="a fault inside opsthread, which is in its log")
+
+    async def _give_up(self, claim: Claim) -> None:
+        with contextlib.suppress(StorageError):
+            async with self._store.begin() as db:
+                await turns.finish(
+                    db,
+                    turn_id=claim.turn.id,
+                    session_id=claim.session.id,
+                    epoch=claim.epoch,
+                    state=TurnState.FAILED,
+                )
 
     async def _beat(self, work: _Work) -> None:
         """Keep the lease, and hear of stops whose notification got lost."""

@@ -9,9 +9,10 @@ from datetime import UTC, datetime
 
 from bot import log
 from bot.agent import context, evidence
-from bot.agent.history import INTERRUPTED, open_calls
+from bot.agent.history import INTERRUPTED, open_calls, plan_author
 from bot.agent.loop import Answer, Limits, Loop, WaitForApproval
-from bot.errors import ModelError
+from bot.agent.withhold import withheld
+from bot.errors import ModelError, OpsthreadError
 from bot.events import TextStreamed, TurnStarted
 from bot.journal import Journal
 from bot.model import Model
@@ -82,11 +83,12 @@ async def run_turn(claim: Claim, parts: TurnParts) -> TurnState:
     await journal.show(
         TurnStarted(turn=turn, session=claim.session, max_steps=parts.limits.steps, resumed=claim.resumed)
     )
-    known = await _known(claim, parts.store)
+    known = await _known(claim, parts)
     loop = await _loop(claim, parts, known)
     opened = any(m.turn_id == turn.id and m.role is Role.USER for m in known.history)
     await _close_calls_of_others(loop, known.approvals)
     if not opened:
+        await _tell_whose_plan(claim, journal, known)
         await loop.add(Message(role=Role.USER, text=turn.text, author=_author(turn)))
         if turn.front is Front.TERMINAL and claim.session.origin is Origin.SLACK:
             who = turn.person_name or turn.person
@@ -110,7 +112,7 @@ async def run_turn(claim: Claim, parts: TurnParts) -> TurnState:
 async def stop_turn(claim: Claim, parts: TurnParts, *, by: str) -> TurnState:
     """End a turn whose work was cancelled: every open call gets its result, people are told."""
     await parts.journal.drained()
-    loop = await _loop(claim, parts, await _known(claim, parts.store))
+    loop = await _loop(claim, parts, await _known(claim, parts))
     async with parts.store.begin() as db:
         ran = await commands.of_turn(db, claim.turn.id)
     left = [c for c in ran if c.approval_id is not None and c.state is CommandState.RUNNING]
@@ -120,7 +122,7 @@ async def stop_turn(claim: Claim, parts: TurnParts, *, by: str) -> TurnState:
 async def fail_turn(claim: Claim, parts: TurnParts, *, reason: str) -> TurnState:
     """End a turn that broke on a fault of ours; the history stays valid and the session goes on."""
     await parts.journal.drained()
-    loop = await _loop(claim, parts, await _known(claim, parts.store))
+    loop = await _loop(claim, parts, await _known(claim, parts))
     await _settle_all(loop, INTERRUPTED)
     return await _failed(loop, reason)
 
@@ -130,12 +132,16 @@ def _author(turn: Turn) -> str:
     return turn.person_name if turn.person_name not in ("", OURS) else turn.person
 
 
-async def _known(claim: Claim, store: Store) -> _Known:
+async def _known(claim: Claim, parts: TurnParts) -> _Known:
     session, turn = claim.session, claim.turn
-    async with store.begin() as db:
+    mine = await _own_hosts(parts)
+    async with parts.store.begin() as db:
         plan, next_step = await tasks.load(db, session.id)
+        said = await history.history(db, session.id, limit=HISTORY_READ)
         return _Known(
-            history=list(await history.history(db, session.id, limit=HISTORY_READ)),
+            history=list(said)
+            if session.origin is Origin.IMPORT  # whoever brought it has seen it
+            else withheld(said, may_use=mine.__contains__, who=_author(turn), but_turn=turn.id),
             approvals=await approvals.at_stake(db, session.id, turn_id=turn.id),
             milestones=await milestones.of_session(db, session.id, limit=20),
             plan=plan,
@@ -146,6 +152,15 @@ async def _known(claim: Claim, store: Store) -> _Known:
             if session.thread_ts
             else [],
         )
+
+
+async def _own_hosts(parts: TurnParts) -> frozenset[str]:
+    """The names of the hosts this person may use; none while that cannot be found out."""
+    try:
+        return frozenset(host.name for host in await parts.authority.hosts())
+    except OpsthreadError as error:
+        logger.warning("rights cannot be read; results of hosts are withheld", error=str(error))
+        return frozenset()
 
 
 async def _loop(claim: Claim, parts: TurnParts, known: _Known) -> Loop:
@@ -212,6 +227,19 @@ def _streamer(journal: Journal) -> Callable[[str], None]:
             task.add_done_callback(tasks_.discard)
 
     return on_text
+
+
+async def _tell_whose_plan(claim: Claim, journal: Journal, known: _Known) -> None:
+    """Somebody goes on in a session with an open plan of another's: the plan is shown before it is taken up."""
+    left = [step for step, state in known.plan if state in ("todo", "doing")]
+    author = plan_author(known.history)
+    me = _author(claim.turn)
+    spoke = next((m.author for m in reversed(known.history) if m.role is Role.USER and m.author != OURS), me)
+    if left and author not in (None, me) and spoke != me:
+        steps = "; ".join(f"{n}. {step}" for n, step in enumerate(left, start=1))
+        await journal.note(
+            f"plan:{claim.turn.id}", f"{me} takes up the plan of {author}. Still to do: {steps}"
+        )
 
 
 async def _close_calls_of_others(loop: Loop, asked: list[Approval]) -> None:

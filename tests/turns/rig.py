@@ -11,6 +11,7 @@ from typing import Any
 
 from bot import app as root
 from bot.access import Actor
+from bot.demo.host import DemoHost, write_hosts_yml
 from bot.events import Answered, ApprovalAsked, ApprovalClosed, Event, MilestoneReached
 from bot.settings import Settings
 from bot.terminal.conversation import Conversation
@@ -97,6 +98,10 @@ class Rig:
         actor = Actor(team=approval.team, id=by, name=by)
         return await self.app.approvals.decide(approval, actor=actor, approve=approve)
 
+    def last_result(self) -> str:
+        """What the model read last."""
+        return str(self.model.requests[-1]["messages"][-1]["content"])
+
     def seen(self, kind: type[Any]) -> list[Any]:
         return [event for event in self.events if isinstance(event, kind)]
 
@@ -106,9 +111,20 @@ class Rig:
 
 
 @asynccontextmanager
-async def open_rig(database_url: str, folder: Path, **changes: Any) -> AsyncIterator[Rig]:
-    """Parts of one process. The model answers what the test pushes."""
+async def open_rig(
+    database_url: str, folder: Path, *, access: str | None = None, **changes: Any
+) -> AsyncIterator[Rig]:
+    """Parts of one process. The model answers what the test pushes.
+
+    access: rules of hosts.yml instead of the demonstration's; `rig.settings.hosts` is the file.
+    """
     async with AsyncExitStack() as stack:
+        if access is not None:
+            host = DemoHost(folder / "host")
+            port = await host.start()
+            stack.push_async_callback(host.stop)
+            changes["hosts"] = write_hosts_yml(folder / "host", port)
+            allow(changes["hosts"], access)
         model = await stack.enter_async_context(FakeModel())
         values = {
             "database_url": database_url,
@@ -124,8 +140,14 @@ async def open_rig(database_url: str, folder: Path, **changes: Any) -> AsyncIter
         def screen(session: Session, _turn: Turn) -> Recorder:
             return Recorder(session.id, events)
 
-        app = await stack.enter_async_context(root.terminal(settings, screen=screen, demo=True))
+        app = await stack.enter_async_context(root.terminal(settings, screen=screen, demo=access is None))
         yield Rig(app, model, app.store, events, stack, settings)
+
+
+def allow(hosts_yml: Path, access: str) -> None:
+    """Replace the access rules of a hosts.yml."""
+    kept = hosts_yml.read_text().partition("access:")[0]
+    hosts_yml.write_text(f"{kept}access:\n{access}\n")
 
 
 async def until(

@@ -72,6 +72,22 @@ async def test_a_turn_that_was_interrupted_again_and_again_is_given_up(
         assert rig.model.requests == []
 
 
+async def test_a_turn_whose_failure_cannot_even_be_written_is_given_up(
+    database_url: str, tmp_path: Path
+) -> None:
+    async with open_rig(database_url, tmp_path) as rig:
+        talk = rig.conversation()
+        receipt = await rig.app.desk.receive(talk._arrival("go"))
+        assert receipt.session_id is not None
+        assert receipt.turn_id is not None
+        async with rig.store.begin() as db:
+            await db.execute(text("UPDATE turn SET resumed = 11"))
+            await db.execute(
+                text("ALTER TABLE chat_message ADD CHECK (content = 'no message fits') NOT VALID")
+            )
+        assert await rig.app.desk.work_on(receipt.session_id, turn_id=receipt.turn_id) is TurnState.FAILED
+
+
 async def test_a_fault_in_a_write_reaches_those_who_wait_for_it(database_url: str, tmp_path: Path) -> None:
     async def faulty(_db: Db, _again: bool) -> Sequence[Event]:
         raise KeyError("of ours")

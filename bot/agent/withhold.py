@@ -1,0 +1,44 @@
+"""Pure: results from hosts that a person may not use are taken out of what they, and their turns, get to see."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from storage.records import Message, Role, ToolCall
+
+RUN = "run_command"
+WITHHELD = "(withheld: this is from {hosts}, which {who} may not use here)"
+
+
+def withheld(
+    messages: Sequence[Message], *, may_use: Callable[[str], bool], who: str, but_turn: int | None = None
+) -> list[Message]:
+    """The messages, those replaced that tell what was seen on other hosts. but_turn: a turn left as it is.
+
+    A result belongs to the hosts its call names; so do our notes of a result that came late. What the bot
+    itself wrote in its answers stays: it stands in the thread for all to read.
+    """
+    hosts = {call.id: hosts_of(call) for m in messages for call in m.tool_calls if call.name == RUN}
+    out: list[Message] = []
+    for message in messages:
+        denied = [
+            host
+            for host in hosts.get(message.tool_call_id or "", ())
+            if message.role is not Role.ASSISTANT and message.turn_id != but_turn and not may_use(host)
+        ]
+        text = WITHHELD.format(hosts=", ".join(denied), who=who)
+        out.append(replace(message, text=text) if denied else message)
+    return out
+
+
+def hosts_of(call: ToolCall) -> tuple[str, ...]:
+    """The hosts that a call of run_command names; none when they cannot be read."""
+    try:
+        named = json.loads(call.arguments or "{}").get("hosts", ())
+    except (ValueError, RecursionError, AttributeError):
+        return ()
+    if isinstance(named, str):
+        return tuple(name.strip() for name in named.split(","))
+    return tuple(name for name in named if isinstance(name, str)) if isinstance(named, list) else ()
