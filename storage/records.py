@@ -208,7 +208,7 @@ class Verdict:
 
     run: the exact text that would be executed (rendered from our own words, or, when it could not be
     parsed but can be shown, the text itself byte for byte); None when it cannot be run at all.
-    danger: why two people must approve it; "" for most.
+    danger: why two different people must approve it; "" for most. Only an ASK has one.
     """
 
     decision: Decision
