@@ -23,7 +23,10 @@ def register(app: typer.Typer) -> None:
 
 @policy_app.command()
 def check(host: str = typer.Option("", "--host", help="a host of hosts.yml; its sudo flag counts")) -> None:
-    """Read JSON lines {"command": ...} from stdin; print {"command","verdict","reason","run","parsed"} for each."""
+    """Read JSON lines {"command": ...} from stdin; print {"command","verdict","reason","run","parsed"} for each.
+
+    A command that two people must approve has "danger", the reason, as well.
+    """
     config = settings.load()
     rules = load_rules(config.extra_rules())
     sudo_allowed, targets = _host(config, host)
@@ -34,13 +37,15 @@ def check(host: str = typer.Option("", "--host", help="a host of hosts.yml; its 
         verdict = judge(
             command, rules, host_name=host or "this host", sudo_allowed=sudo_allowed, targets=targets
         )
-        answer = {
+        answer: dict[str, Any] = {
             "command": command,
             "verdict": verdict.decision.value,
             "reason": verdict.reason,
             "run": verdict.run,
             "parsed": verdict.parsed,
         }
+        if verdict.danger:
+            answer["danger"] = verdict.danger
         sys.stdout.buffer.write(_encoded(answer) + b"\n")
     sys.stdout.buffer.flush()
 

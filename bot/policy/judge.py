@@ -5,10 +5,15 @@ A command runs by itself only if every stage is proved to only read by our table
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bot.policy.checks import AFTER, WHOLE
-from bot.policy.hazards import refused, unshowable
+from bot.policy.danger import danger
+from bot.policy.hazards import refused
 from bot.policy.lexer import Line, Stage, Unread, Word, lex, literal, render
 from bot.policy.match import check_args, walk
+from bot.policy.nested import commands, rough_commands
+from bot.policy.showing import unshowable
 from bot.policy.spec import NotProved, Rules, Scene, Spec
 from storage.records import Decision, Verdict
 
@@ -28,15 +33,20 @@ def judge(
     """
     if reason := unshowable(command, LONGEST):
         return Verdict(Decision.DENY, reason, None, False)
+    line: Line | None = None
     try:
         line = lex(command)
+        found = commands(line)
     except Unread as unread:
-        if reason := refused(command, None, rules):
-            return Verdict(Decision.DENY, reason, None, False)
-        return Verdict(Decision.ASK, f"not read by the gate: {unread}", command, False)
-    if reason := refused(command, line, rules):
-        return Verdict(Decision.DENY, reason, None, True)
-    return _judge_line(line, Scene(rules, targets), host_name=host_name, sudo_allowed=sudo_allowed)
+        doubt, found = f"not read by the gate: {unread}", rough_commands(command)
+    if reason := refused(command, line, found, rules):
+        return Verdict(Decision.DENY, reason, None, line is not None)
+    if line is None:
+        return Verdict(Decision.ASK, doubt, command, False, danger(command, found, rules))
+    verdict = _judge_line(line, Scene(rules, targets), host_name=host_name, sudo_allowed=sudo_allowed)
+    if verdict.decision is Decision.ASK:
+        return replace(verdict, danger=danger(command, found, rules))
+    return verdict
 
 
 def _judge_line(line: Line, scene: Scene, *, host_name: str, sudo_allowed: bool) -> Verdict:

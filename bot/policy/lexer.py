@@ -126,7 +126,7 @@ def lex(text: str) -> Line:
 
 
 # No shell gives these characters a meaning inside an argument, so such a word is easier to read bare.
-_PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
+_BARE = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
 
 
 def render(line: Line) -> str:
@@ -143,7 +143,7 @@ def render(line: Line) -> str:
 
 
 def _argument(word: Word) -> str:
-    return word.text if not word.glob and _PLAIN.fullmatch(word.text) else word.render()
+    return word.text if not word.glob and _BARE.fullmatch(word.text) else word.render()
 
 
 def _redirect(operator: str, target: str | None) -> str:

@@ -21,7 +21,7 @@ from bot.policy.checks import AFTER, WHOLE
 from bot.policy.judge import judge
 from bot.policy.kinds import known_kind
 from bot.policy.lexer import listed
-from bot.policy.spec import Arg, Options, Rules, Spec
+from bot.policy.spec import Arg, Options, Rules, Said, Spec
 from storage.records import Decision
 
 __all__ = ["Rules", "load_rules"]
@@ -29,24 +29,20 @@ __all__ = ["Rules", "load_rules"]
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _KEYS = listed("opts args sub require add add_last sudo check whole ask hint bare match not_match")
 _ARG = re.compile(r"(\{[^}]*\}|[a-z_]+)([?*+]|#(\d+))?")
-_EXTRA_KEYS = frozenset({"commands", "ask", "deny", "secrets"})
 _MANY = 200
-# A shell or a wrapper in the table would let everything through that it is given.
-_NEVER = listed(
-    "sh bash dash ash zsh ksh csh tcsh fish busybox sudo su doas env nohup nice ionice setsid stdbuf xargs parallel "
-    "eval exec command builtin source . python python3 perl ruby node php lua ssh script watch time chroot "
-    "unshare nsenter strace gdb expect vi vim nano emacs less more man rm dd"
-)
 
 
 def load_rules(extra: str | None = None) -> Rules:
     """The table, with an operator's rules over it when given.
 
-    extra: the text of a YAML file. `commands` adds programs that the table lacks, `ask` names programs that
-    always ask, `deny` maps patterns to reasons, `secrets` lists patterns of paths that hold secrets. Nothing
-    in it can loosen what is refused. Raises SettingsError that names the entry and the mend.
+    extra: the text of a YAML file, see bot/policy/extra.py; nothing in it can loosen what is refused.
+    Raises SettingsError that names the entry and the mend.
     """
-    return _with_extra(_packaged(), extra) if extra and extra.strip() else _packaged()
+    if not extra or not extra.strip():
+        return _packaged()
+    from bot.policy.extra import with_extra
+
+    return with_extra(_packaged(), extra)
 
 
 @cache
@@ -55,26 +51,29 @@ def _packaged() -> Rules:
     texts = {f.name: f.read_text("utf-8") for f in folder.iterdir() if f.name.endswith(".yml")}
     code = [f.read_text("utf-8") for f in _sorted_sources()]
     digest = hashlib.sha256("\0".join([*(texts[n] for n in sorted(texts)), *code]).encode()).hexdigest()
-    base = _yaml(texts.pop("paths.yml"), "paths.yml")
+    base = read_yaml(texts.pop("paths.yml"), "paths.yml")
+    grave = read_yaml(texts.pop("dangerous.yml"), "dangerous.yml")
     entries: dict[str, Any] = {}
     for name in sorted(texts):
-        for key, entry in _yaml(texts[name], name).items():
+        for key, entry in read_yaml(texts[name], name).items():
             if key in entries:
                 raise SettingsError(f"{name}: {key} is there twice; merge the entries")
             entries[key] = entry
-    commands = _commands(entries, "the packaged rules")
+    table = commands(entries, "the packaged rules")
     rules = Rules(
-        commands=MappingProxyType(commands),
+        commands=MappingProxyType(table),
         secrets=re.compile("|".join(base["secrets"])),
         roots=re.compile("|".join(base["roots"])),
         globs=re.compile("|".join(base["globs"])),
         names=tuple(base["names"]),
         cores=tuple(base["cores"]),
         excluded=tuple(base["excluded"]),
-        deny=_deny(base["deny"], "paths.yml"),
+        deny=said(base["deny"], "paths.yml: deny"),
+        dangerous_text=said(grave["text"], "dangerous.yml: text"),
+        dangerous=MappingProxyType(said_of_programs(grave["programs"], "dangerous.yml")),
         digest=digest,
     )
-    _check_examples(entries, rules, "the packaged rules")
+    check_examples(entries, rules, "the packaged rules")
     return rules
 
 
@@ -83,64 +82,63 @@ def _sorted_sources() -> Iterator[Any]:
     return iter(sorted(files, key=lambda f: f.name))
 
 
-def _with_extra(rules: Rules, extra: str) -> Rules:
-    where = "OPSTHREAD_POLICY"
-    data = _yaml(extra, where)
-    if wrong := sorted(set(data) - _EXTRA_KEYS):
-        raise SettingsError(f"{where}: {wrong[0]} is not a key; use {', '.join(sorted(_EXTRA_KEYS))}")
-    entries = data.get("commands") or {}
-    for key in entries:
-        for name in str(key).split():
-            if name in _NEVER:
-                raise SettingsError(f"{where}: {name} runs other programs and cannot be added; remove it")
-            if name in rules.commands:
-                raise SettingsError(f"{where}: {name} has rules already; list it under ask to tighten it")
-    commands = dict(rules.commands) | _commands(entries, where)
-    for name in data.get("ask") or []:
-        commands[str(name)] = Spec(
-            str(name), ask=f"{name} always asks here (the operator's rules)", whole="none"
-        )
-    secrets = [rules.secrets.pattern, *(_pattern(p, where).pattern for p in data.get("secrets") or [])]
-    new = Rules(
-        commands=MappingProxyType(commands),
-        secrets=re.compile("|".join(secrets)),
-        roots=rules.roots,
-        # A glob cannot be held against an operator's own patterns, so none runs by itself then.
-        globs=re.compile(r"(?!)") if data.get("secrets") else rules.globs,
-        names=rules.names,
-        cores=rules.cores,
-        excluded=rules.excluded,
-        deny=rules.deny + _deny(data.get("deny") or {}, where),
-        digest=hashlib.sha256(f"{rules.digest}\0{extra}".encode()).hexdigest(),
-    )
-    _check_examples(entries, new, where)
-    return new
+class _Strict(_LOADER):  # type: ignore[misc, valid-type]
+    """A safe loader that does not let a key hide an earlier one of the same name."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        found: dict[Any, Any] = {}
+        for key_node, value_node in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if key in found:
+                raise yaml.YAMLError(
+                    f"{key} is there twice (line {key_node.start_mark.line + 1}); merge the entries"
+                )
+            found[key] = self.construct_object(value_node, deep=True)
+        return found
 
 
-def _yaml(text: str, where: str) -> dict[str, Any]:
+def read_yaml(text: str, where: str) -> dict[str, Any]:
+    """A mapping from a text. Raises SettingsError, also for a key that is there twice."""
     try:
-        data = yaml.load(text, Loader=_LOADER)  # noqa: S506  (a safe loader, in C where there is one)
-    except yaml.YAMLError as error:
+        data = yaml.load(text, Loader=_Strict)  # noqa: S506  (a safe loader, in C where there is one)
+    except (yaml.YAMLError, TypeError) as error:
         raise SettingsError(f"{where}: not YAML: {' '.join(str(error).split())}") from None
     if not isinstance(data, dict):
         raise SettingsError(f"{where}: must be a mapping of names to rules")
     return data
 
 
-def _deny(data: Any, where: str) -> tuple[tuple[re.Pattern[str], str], ...]:
+def said(data: Any, where: str) -> Said:
+    """Patterns, each with what is said of a match."""
     if not isinstance(data, dict):
-        raise SettingsError(f"{where}: deny must map patterns to reasons")
-    return tuple((_pattern(pattern, where), str(reason)) for pattern, reason in data.items())
+        raise SettingsError(f"{where} must map patterns to reasons")
+    if missing := next((text for text, reason in data.items() if not isinstance(reason, str)), None):
+        raise SettingsError(f"{where}: {missing} has no reason; write it behind the colon")
+    return tuple((pattern(text, where), reason) for text, reason in data.items())
 
 
-def _pattern(text: Any, where: str) -> re.Pattern[str]:
+def said_of_programs(data: Any, where: str) -> dict[str, Said]:
+    """For each program its patterns over its words. A key may name several programs."""
+    if not isinstance(data, dict):
+        raise SettingsError(f"{where}: programs must map names to patterns with reasons")
+    out: dict[str, Said] = {}
+    for names, patterns in data.items():
+        for name in str(names).split():
+            if name in out:
+                raise SettingsError(f"{where}: {name} is there twice; merge the entries")
+            out[name] = said(patterns, f"{where}: {name}")
+    return out
+
+
+def pattern(text: Any, where: str) -> re.Pattern[str]:
+    """Raises SettingsError for what is no regular expression."""
     try:
         return re.compile(str(text))
     except re.error as error:
         raise SettingsError(f"{where}: {text} is not a regular expression: {error}") from None
 
 
-def _commands(entries: Mapping[str, Any], where: str) -> dict[str, Spec]:
+def commands(entries: Mapping[str, Any], where: str) -> dict[str, Spec]:
     out: dict[str, Spec] = {}
     for key, entry in entries.items():
         for name in str(key).split():
@@ -237,7 +235,7 @@ def _args(text: str, where: str) -> tuple[Arg, ...]:
     return tuple(out)
 
 
-def _check_examples(entries: Mapping[str, Any], rules: Rules, where: str) -> None:
+def check_examples(entries: Mapping[str, Any], rules: Rules, where: str) -> None:
     for key, entry in entries.items():
         for wanted, example in _examples(entry):
             verdict = judge(

@@ -18,6 +18,9 @@ def _no_specs() -> Mapping[str, Spec]:
     return MappingProxyType({})
 
 
+Said = tuple[tuple[re.Pattern[str], str], ...]  # patterns, each with what is said of a match
+
+
 class NotProved(Exception):
     """A command is not proved to be a read; the message is the reason that people see."""
 
@@ -73,7 +76,11 @@ class Rules:
     names: tuple[str, ...]  # names of secrets as patterns, for meeting globs
     cores: tuple[str, ...]  # what makes a name a secret's, for globs that hold a part of it
     excluded: tuple[str, ...]  # names that a recursive search passes over
-    deny: tuple[tuple[re.Pattern[str], str], ...]
+    deny: Said
+    dangerous_text: Said  # over the whole command: why two people must approve it
+    dangerous: Mapping[
+        str, Said
+    ]  # program -> over its words, with a space before the first and after the last
     digest: str
 
 

@@ -15,7 +15,7 @@ from bot.policy.rules import load_rules
 from storage.records import Decision, Verdict
 
 CASES = Path(__file__).parents[1] / "policy_cases"
-SHARED = Path(os.environ.get("TEST_POLICY", Path(__file__).parents[3] / "shared" / "policy"))
+SHARED = Path(os.environ.get("SHARED", Path(__file__).parents[3] / "shared")) / "policy"
 TARGETS = ("*.example.com", "10.0.0.0/8")
 
 
@@ -57,6 +57,19 @@ def test_a_disaster_or_a_text_that_cannot_be_shown_is_refused(reason: str, comma
     assert found.decision is Decision.DENY, found
     assert reason in found.reason
     assert found.run is None
+
+
+@pytest.mark.parametrize(("why", "command"), list(cases("danger.yml")))
+def test_what_is_grave_needs_two_people_and_says_why(why: str, command: str) -> None:
+    found = verdict(command)
+    assert found.decision is Decision.ASK, found
+    assert bool(found.danger) is bool(why), found
+    assert why in found.danger
+
+
+def test_only_what_is_asked_is_marked_dangerous() -> None:
+    assert verdict("df -h").danger == ""
+    assert verdict("rm -rf /").danger == ""
 
 
 @pytest.mark.parametrize(
@@ -174,7 +187,7 @@ def test_no_text_takes_long() -> None:
 def test_the_shared_lists_of_commands(name: str) -> None:
     path = SHARED / f"{name}.jsonl"
     if not path.is_file():
-        pytest.skip(f"SKIPPED: {path} is absent; set TEST_POLICY to the folder of lists")
+        pytest.skip(f"SKIPPED: {path} is absent; set SHARED to the folder that holds policy/")
     commands = [json.loads(line)["command"] for line in path.read_text("utf-8").splitlines()]
     rules = load_rules()
     allowed = [

@@ -54,6 +54,13 @@ def test_each_line_is_answered_in_order_with_the_text_that_would_run() -> None:
     assert found[2]["command"] == "ls\nrm x"
 
 
+def test_only_what_two_people_must_approve_has_a_danger() -> None:
+    calm, grave = check("systemctl restart nginx", "rm -rf /srv/old")
+    assert set(calm) == {"command", "verdict", "reason", "run", "parsed"}
+    assert set(grave) == {"command", "verdict", "reason", "run", "parsed", "danger"}
+    assert grave["danger"] == "rm: removes folders with all that is in them"
+
+
 def test_a_lone_surrogate_is_answered_too() -> None:
     assert check("ls \ud800")[0]["verdict"] == "deny"
 
