@@ -1,0 +1,34 @@
+"""What the audit log tells of: the closed set of its events."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class AuditEvent(StrEnum):
+    """`thing.happened`. The comment says when the row is written and what `detail` must let one answer."""
+
+    COMMAND_STARTED = "command.started"  # claimed, before anything is sent: what, why, by whose yes
+    COMMAND_DONE = "command.done"  # it ended: status or signal, how long, how much it printed
+    COMMAND_UNKNOWN = "command.unknown"  # nobody can say whether it ran to its end
+    COMMAND_REFUSED = "command.refused"  # the gate or the access rules said no; nothing was sent
+
+    APPROVAL_OPENED = "approval.opened"  # a card was shown: text, hosts, why
+    APPROVAL_APPROVED = "approval.approved"  # somebody who may said yes
+    APPROVAL_DENIED = "approval.denied"  # somebody said no
+    APPROVAL_EXPIRED = "approval.expired"  # nobody answered in time
+    APPROVAL_REVOKED = "approval.revoked"  # taken back: the turn was stopped, failed or went on without it
+    APPROVAL_REFUSED_ANSWER = "approval.refused_answer"  # an answer of somebody who may not give it
+    APPROVAL_LATE_ANSWER = "approval.late_answer"  # an answer after the end; nothing was done
+
+    SESSION_VIEWED = "session.viewed"  # `sessions show`
+    SESSION_EXPORTED = "session.exported"  # `sessions export`, as lines or as a post-mortem
+    OUTPUT_VIEWED = "output.viewed"  # the kept output of a command was read
+    AUDIT_EXPORTED = "audit.exported"  # `audit export`
+    AUDIT_ERASED = "audit.erased"  # payloads of rows were erased: which rows, not whose
+
+    HOSTS_TRUSTED = "hosts.trusted"  # a host's key was written to known_hosts
+    INVENTORY_RELOADED = "inventory.reloaded"  # a new reading of hosts.yml is in force
+    INVENTORY_REFUSED = "inventory.refused"  # a changed hosts.yml has faults; the old reading stays
+    POLICY_RELOADED = "policy.reloaded"  # other rules of the gate are in force
+    SETTINGS_RELOADED = "settings.reloaded"  # other settings are in force
