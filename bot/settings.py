@@ -72,6 +72,7 @@ class Settings(BaseSettings):
         None, ge=1, le=65535, description="port of /healthz and /readyz; unset: off"
     )
     secret_key: SecretStr | None = Field(None, description="encrypts stored tokens, signs the audit head")
+    audit_sink: Path | None = Field(None, description="a file that signed heads of the audit log go to")
     log_format: Literal["console", "json"] = Field("console", description="console or json")
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="least level that is logged"
@@ -93,7 +94,7 @@ class Settings(BaseSettings):
     )
     model_budget_s: float = Field(120.0, ge=1, description="seconds of retries for one model reply")
 
-    @field_validator("data_dir", "hosts", "policy", mode="after")
+    @field_validator("data_dir", "hosts", "policy", "audit_sink", mode="after")
     @classmethod
     def _expand(cls, value: Path | None) -> Path | None:
         return value.expanduser() if value else value
