@@ -74,7 +74,7 @@ async def verify_store(
     async with store.begin() as db:
         newest = await stored.last(db)
     if sink is not None:
-        sources.append(_Heads(f"the sink {sink}", unreadable.passed(sink)))
+        sources.append(_of_sink(sink, unreadable, begun=newest is not None))
     after, heads_after, fault = _FIRST, _FIRST[0], None
     while not fault:
         async with store.begin() as db:
@@ -121,6 +121,13 @@ def verify_lines(lines: Iterable[str], *, keys: frozenset[str], progress: Progre
     if not fault and promised and promised[0] > walk.link:
         fault = walk.head(FILE, Head(*promised, at="the export"))
     return _report(walk, fault or walk.end(), [_Heads(FILE)])
+
+
+def _of_sink(path: Path, unreadable: _Unreadable, *, begun: bool) -> _Heads:
+    """begun: heads were made, so a file must be there."""
+    if not begun and not path.exists():
+        return _Heads(f"the sink {path} (no head was written yet)")
+    return _Heads(f"the sink {path}", unreadable.passed(path))
 
 
 def _rows(walk: Walk, rows: Iterable[AuditRow], sources: list[_Heads]) -> Fault | None:

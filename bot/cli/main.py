@@ -53,6 +53,7 @@ COMMANDS = {
     "hosts": "hosts",
     "policy": "policy",
     "mode": "mode",
+    "audit": "audit",
     "db": "db",
     "init": "init",
 }

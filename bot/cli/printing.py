@@ -19,7 +19,12 @@ def json_lines(records: Iterable[dict[str, Any]]) -> None:
     """One object a line, in UTF-8 whatever the locale says."""
     utf8(sys.stdout)
     for record in records:
-        sys.stdout.write(json.dumps(record, ensure_ascii=False, separators=(", ", ": ")) + "\n")
+        json_line(record)
+
+
+def json_line(record: dict[str, Any]) -> None:
+    """One object, where stdout is known to be UTF-8."""
+    sys.stdout.write(json.dumps(record, ensure_ascii=False, separators=(", ", ": ")) + "\n")
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, empty: str) -> None:

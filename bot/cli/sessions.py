@@ -9,10 +9,12 @@ from typing import Any
 import typer
 
 from bot.cli import printing, rights, sessions_transfer
+from bot.cli.auditing import record as record_event
 from bot.cli.database import with_store
 from bot.errors import UsageError
 from storage import branches as tree
 from storage import commands, search, sessions
+from storage.audit import AuditEvent
 from storage.errors import NotFound
 from storage.history import rows_of
 from storage.records import Command, Origin, Output, SearchHit, Session
@@ -93,6 +95,13 @@ def show(
     async def read(store: Store) -> tuple[Session, list[Any]]:
         async with store.begin() as db:
             session = await owned(db, session_id, user=user)
+            await record_event(
+                db,
+                AuditEvent.SESSION_VIEWED,
+                team=session.team,
+                session_id=session.id,
+                detail={"branches": "all" if every else "active"},
+            )
             return session, list(await rows_of(db, session_id, all_branches=every))
 
     session, rows = with_store(read)
@@ -273,7 +282,17 @@ def output(command_id: int = typer.Argument(help="number of the command"), as_js
 
     async def read(store: Store) -> tuple[Command, Output]:
         async with store.begin() as db:
-            return await commands.get(db, command_id), await commands.output(db, command_id)
+            command = await commands.get(db, command_id)
+            session = await sessions.get(db, command.session_id)
+            await record_event(
+                db,
+                AuditEvent.OUTPUT_VIEWED,
+                team=session.team,
+                session_id=session.id,
+                host=command.host,
+                detail={"command": command.id},
+            )
+            return command, await commands.output(db, command_id)
 
     command, kept = with_store(read)
     if as_json:

@@ -9,9 +9,11 @@ from typing import Any
 import typer
 
 from bot.cli import post_mortem, printing, rights
+from bot.cli.auditing import record
 from bot.cli.database import with_store
 from bot.errors import UsageError
 from storage import approvals, commands, milestones, sessions, transfer
+from storage.audit import AuditEvent
 from storage.errors import NotFound
 from storage.history import rows_of
 from storage.records import LOCAL_TEAM
@@ -38,6 +40,13 @@ def export(
                 raise NotFound(
                     f"{user} has no session {session_id}; see `opsthread sessions list --user {user}`"
                 )
+            await record(
+                db,
+                AuditEvent.SESSION_EXPORTED,
+                team=session.team,
+                session_id=session.id,
+                detail={"form": "post-mortem" if markdown else "lines"},
+            )
             if not markdown:
                 rows = await rows_of(db, session_id, all_branches=True)
                 texts = rights.texts(rows, session, user)
