@@ -17,6 +17,7 @@ from pydantic import SecretStr
 
 from bot.access import LOCAL, Actor
 from bot.agent.loop import Limits
+from bot.audit.sealer import EVERY_S, Sealer
 from bot.database import database
 from bot.demo.host import DemoHost, write_hosts_yml
 from bot.demo.practice import PracticeModel
@@ -215,6 +216,8 @@ async def _app(
 ) -> AsyncGenerator[App]:
     async with AsyncExitStack() as stack:
         rules = load_rules(settings.extra_rules())
+        sealer = Sealer.made(store, secret=_secret(settings.secret_key), sink=settings.audit_sink)
+        stack.push_async_callback(sealer.close)  # after the desk: what it still writes is sealed too
         model, model_name = await _model(settings, practice, stack)
         remote = Remote()
         stack.push_async_callback(remote.close)
@@ -242,6 +245,7 @@ async def _app(
                     "expire approvals": (2.0, approvals.expire),
                     "stuck turns": (5.0, _stuck(store)),
                     "changes left running": (10.0, leftovers.collect),
+                    "seal the audit log": (EVERY_S, sealer.tick),
                 }
             )
         )
