@@ -3,7 +3,7 @@
 from alembic import op
 
 revision = "0003"
-down_revision = "0001"
+down_revision = "0002"
 
 SCHEMA = """
 ALTER TABLE approval
