@@ -65,6 +65,7 @@ class Settings(BaseSettings):
     model: str = Field("gpt-5-mini", description="the model's name at the endpoint")
     hosts: Path | None = Field(None, description="hosts.yml, or a folder of such files, one a team")
     policy: Path | None = Field(None, description="a file of extra rules for the gate")
+    redact: Path | None = Field(None, description="a file of own patterns of secrets")
     data_dir: Path = Field(
         Path("~/.local/share/opsthread"), description="embedded Postgres, keys, practice parts"
     )
@@ -94,7 +95,7 @@ class Settings(BaseSettings):
     )
     model_budget_s: float = Field(120.0, ge=1, description="seconds of retries for one model reply")
 
-    @field_validator("data_dir", "hosts", "policy", "audit_sink", mode="after")
+    @field_validator("data_dir", "hosts", "policy", "redact", "audit_sink", mode="after")
     @classmethod
     def _expand(cls, value: Path | None) -> Path | None:
         return value.expanduser() if value else value
@@ -126,13 +127,11 @@ class Settings(BaseSettings):
 
     def extra_rules(self) -> str | None:
         """The text of the operator's rules, None without any. Raises SettingsError."""
-        if self.policy is None:
-            return None
-        try:
-            return self.policy.read_text("utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            said = getattr(error, "strerror", None) or "not UTF-8"
-            raise SettingsError(f"OPSTHREAD_POLICY: cannot read {self.policy}: {said}") from None
+        return _text_of("policy", self.policy)
+
+    def extra_patterns(self) -> str | None:
+        """The text of the operator's patterns of secrets, None without any. Raises SettingsError."""
+        return _text_of("redact", self.redact)
 
 
 def variable(field: str) -> str:
@@ -157,6 +156,16 @@ def _unknown() -> list[str]:
     known = {variable(name) for name in Settings.model_fields}
     given = {*os.environ, *(dotenv_values(".env") if Path(".env").is_file() else {})}
     return sorted(n for n in given if n.upper().startswith(PREFIX) and n.upper() not in known)
+
+
+def _text_of(field: str, path: Path | None) -> str | None:
+    if path is None:
+        return None
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        said = getattr(error, "strerror", None) or "not UTF-8"
+        raise SettingsError(f"{variable(field)}: cannot read {path}: {said}") from None
 
 
 def _named(loc: tuple[int | str, ...]) -> str:
