@@ -19,6 +19,7 @@ MARK = re.compile(r"\[redacted:[a-z0-9-]{1,40}\]")
 _WORD = 20  # characters without a break: every token has so long a part
 _BEFORE = 6  # characters before that part in which a token may begin (`SG.`, `hvs.`)
 _NEAR = 500  # characters around a keyword in which an operator's pattern is searched
+_LONGEST = 10_000  # characters of a secret that such a pattern finds
 _AS_X = bytes(ord("x") if chr(n).isalnum() or chr(n) in "_-" else 32 for n in range(128)) + b" " * 128
 _LONG_WORD = re.compile("x" * _WORD + "x*+")
 
@@ -136,15 +137,17 @@ def _at(text: str, places: list[int], rule: Rule, rank: int, marks: Marks) -> It
 
 
 def _near(text: str, places: list[int], rule: Rule, rank: int, _marks: Marks) -> Iterator[Span]:
-    done = 0
+    covered = 0
     group = "secret" if "secret" in rule.pattern.groupindex else 0
     for at in places:
-        start, end = max(at - _NEAR, done), at + _NEAR
-        for hit in rule.pattern.finditer(text, start, end):
-            if hit.end() > hit.start() and is_secret(hit[group] or "", rule.kind):
+        if at + _NEAR // 2 <= covered:
+            continue
+        start, covered = max(at - _NEAR, covered - _NEAR, 0), at + _NEAR
+        for hit in rule.pattern.finditer(text, start, covered):
+            if hit.end() == covered:  # perhaps cut by the window's end
+                hit = rule.pattern.match(text, hit.start(), covered + _LONGEST) or hit  # noqa: PLW2901
+            if is_secret(hit[group] or "", rule.kind):
                 yield Span(*hit.span(group), rank, rule.name)
-                done = hit.end()
-        done = max(done, at)
 
 
 def _merged(spans: Iterable[Span]) -> list[Span]:

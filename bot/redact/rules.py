@@ -21,7 +21,7 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _WHERE = "OPSTHREAD_REDACT"
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
 _PART = re.compile(r"<<([a-z]+)>>")
-_LEAST_KEYWORD = 3
+_LEAST_KEYWORD = 3  # bytes: one letter of Chinese is enough
 _MOST_KEYWORDS = 20
 
 
@@ -106,7 +106,7 @@ def _keywords(given: Any, where: str) -> tuple[str, ...]:
     if not isinstance(words, list) or not 1 <= len(words) <= _MOST_KEYWORDS:
         raise SettingsError(f"{where}: keywords must be a list of 1 to {_MOST_KEYWORDS} texts")
     for word in words:
-        if not isinstance(word, str) or len(word) < _LEAST_KEYWORD or word != word.strip():
+        if not isinstance(word, str) or len(word.encode()) < _LEAST_KEYWORD or word != word.strip():
             raise SettingsError(
                 f"{where}: the keyword {word!r} must be text of at least {_LEAST_KEYWORD} characters"
                 " that every such secret or its line contains"
