@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from bot.redact.arguments import Arguments
 from bot.redact.finders import Span, kubernetes, own_values, private_keys
 from bot.redact.rule import Rule, Rules
 from bot.redact.values import is_secret
@@ -35,14 +36,15 @@ class Redacted:
 class Redactor:
     """Takes secrets out of texts. Holds no state, so threads may share one.
 
-    recipe: the values and the operator's patterns that it was made from, to make it again in another process.
+    known: our own values in every spelling. recipe: the values and the operator's patterns that it was made
+    from, to make it again in another process.
     """
 
-    __slots__ = ("_by_keyword", "_known", "_prefix", "_tokens", "recipe")
+    __slots__ = ("_by_keyword", "_prefix", "_tokens", "known", "recipe")
 
     def __init__(self, *, rules: Rules, known: tuple[str, ...], recipe: tuple[tuple[str, ...], str]) -> None:
         self.recipe = recipe
-        self._known = known
+        self.known = known
         self._tokens = {prefix: token for token in rules.tokens for prefix in token.prefixes}
         self._prefix = re.compile(_one_of(self._tokens))
         self._by_keyword: dict[str, list[tuple[int, Rule]]] = {}
@@ -61,11 +63,24 @@ class Redactor:
             at = span.end
         return Redacted("".join([*out, text[at:]]), tuple(span.rule for span in spans))
 
+    def json_text(self, arguments: str) -> Redacted:
+        """A JSON text, such as a call's arguments, that stays JSON. What is not JSON is taken as plain text."""
+        reader = Arguments(self._look)
+        try:
+            text = reader.redacted(arguments)
+        except (ValueError, RecursionError):
+            return self.text(arguments)
+        return Redacted(text, tuple(reader.found))
+
+    def _look(self, text: str) -> tuple[str, tuple[str, ...]]:
+        done = self.text(text)
+        return done.text, done.found
+
     def _spans(self, text: str) -> list[Span]:
         lowered = lower(text)
         marks = Marks(text)
         found = [
-            *own_values(text, self._known),
+            *own_values(text, self.known),
             *private_keys(text, lowered),
             *kubernetes(text, lowered),
             *self._of_tokens(text),

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 
-# Longer than any placeholder, so that looking at a value costs the same whatever its length.
-_LONGEST = 200
+_LONGEST = 200  # characters of a placeholder
 _PLACEHOLDER = re.compile(
     r"""
     \[redacted: .*
@@ -53,26 +52,28 @@ class Kind(StrEnum):
 
 
 def is_secret(value: str, kind: Kind) -> bool:
-    """Whether this value can be a secret. Looks at no more than its first 200 characters."""
-    head = value[:_LONGEST]
-    if not head or _PLACEHOLDER.fullmatch(head):
+    """Whether this value can be a secret. One of more than 200 characters always is.
+
+    What is left alone is short, so that looking at it again from another keyword costs little.
+    """
+    if len(value) > _LONGEST:
+        return True
+    if not value or _PLACEHOLDER.fullmatch(value):
         return False
     if kind is Kind.ANY:
         return True
-    word = head.casefold().strip(".!?:")
+    word = value.casefold().strip(".!?:")
     if word in _WORDS:
         return False
-    number = _NUMBER.fullmatch(head)
+    number = _NUMBER.fullmatch(value)
     if kind is Kind.WORD:
-        return not (number and len(head) <= 2)
+        return not (number and len(value) <= 2)
     if kind is Kind.LOOSE:
-        return not (number and len(head) <= 5)
-    if len(value) > _LONGEST:
-        return True
-    if number and len(head) < 9:
+        return not (number and len(value) <= 5)
+    if number and len(value) < 9:
         return False
-    if _NO_TOKEN.fullmatch(head):
+    if _NO_TOKEN.fullmatch(value):
         return False
     if kind is Kind.RANDOM:
-        return len(head) >= 16 and any(c.isdigit() for c in head) and any(c.isalpha() for c in head)
-    return bool(number) or bool(_OPAQUE.fullmatch(head))
+        return len(value) >= 16 and any(c.isdigit() for c in value) and any(c.isalpha() for c in value)
+    return bool(number) or bool(_OPAQUE.fullmatch(value))

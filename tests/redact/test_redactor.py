@@ -3,31 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import yaml
 
 from bot.redact import load_redactor
 from bot.redact.redactor import MARK
+from tests.redact.cases import HERE, harmless, secrets
 
-HERE = Path(__file__).parent
 LOGS = Path(os.environ.get("SHARED", HERE.parents[1] / ".." / "shared")) / "logs"
 REDACTOR = load_redactor()
-
-
-def secrets() -> Iterator[tuple[str, str]]:
-    """A secret (the part of it that must not be seen) and a text that holds it."""
-    for entry in yaml.safe_load((HERE / "secrets.yml").read_text("utf-8")).values():
-        secret = "".join(entry["secret"])
-        for line in entry["lines"]:
-            yield entry.get("part", secret), line.replace("{s}", secret)
-
-
-def harmless() -> list[str]:
-    groups = yaml.safe_load((HERE / "harmless.yml").read_text("utf-8"))
-    return [line for lines in groups.values() for line in lines]
 
 
 @pytest.mark.parametrize(("secret", "text"), list(secrets()))
