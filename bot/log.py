@@ -8,9 +8,15 @@ from typing import Literal
 
 import structlog
 
+from bot.redact.log import RedactEvent
+from bot.redact.redactor import Redactor
 
-def configure(log_format: Literal["console", "json"], level: str) -> None:
-    """Set up structlog and route the standard library's warnings of our dependencies through it."""
+
+def configure(log_format: Literal["console", "json"], level: str, redactor: Redactor | None = None) -> None:
+    """Set up structlog and route the standard library's warnings of our dependencies through it.
+
+    redactor: takes secrets out of every line; by default one with the packaged rules.
+    """
     number = logging.getLevelNamesMapping()[level.upper()]
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
@@ -20,10 +26,18 @@ def configure(log_format: Literal["console", "json"], level: str) -> None:
     last: structlog.typing.Processor = (
         structlog.processors.JSONRenderer(ensure_ascii=False)
         if log_format == "json"
-        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+        else structlog.dev.ConsoleRenderer(
+            colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
+        )
     )
+    # Exceptions become text before secrets are taken out, so that no renderer writes what was not seen.
+    tail: list[structlog.typing.Processor] = [
+        structlog.processors.format_exc_info,
+        RedactEvent(redactor),
+        last,
+    ]
     structlog.configure(
-        processors=[*shared, structlog.processors.format_exc_info, last],
+        processors=[*shared, *tail],
         wrapper_class=structlog.make_filtering_bound_logger(number),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=True,
@@ -32,7 +46,7 @@ def configure(log_format: Literal["console", "json"], level: str) -> None:
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=shared,
-            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, last],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *tail],
         )
     )
     logging.basicConfig(handlers=[handler], level=max(number, logging.WARNING), force=True)
