@@ -7,7 +7,7 @@ own shape are looked for where a long unbroken word stands.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -17,6 +17,8 @@ from bot.redact.rule import Rule, Rules
 from bot.redact.values import is_secret
 
 MARK = re.compile(r"\[redacted:[a-z0-9-]{1,40}\]")
+_SHORT = 65_536  # characters that are looked at until nothing is found
+_ROUNDS = 20
 _WORD = 20  # characters without a break: every token has so long a part
 _BEFORE = 6  # characters before that part in which a token may begin (`SG.`, `hvs.`)
 _NEAR = 500  # characters around a keyword in which an operator's pattern is searched
@@ -27,7 +29,7 @@ _LONG_WORD = re.compile("x" * _WORD + "x*+")
 
 @dataclass(frozen=True, slots=True)
 class Redacted:
-    """The text with every secret replaced by `[redacted:RULE]`; the rules that hit, in the text's order."""
+    """The text with every secret replaced by `[redacted:RULE]`; the names of the rules that hit, with repeats."""
 
     text: str
     found: tuple[str, ...]
@@ -53,15 +55,19 @@ class Redactor:
                 self._by_keyword.setdefault(keyword, []).append((number + 10, rule))
 
     def text(self, text: str) -> Redacted:
-        """Any text, also with NUL and lone surrogates. What is redacted already stays as it is."""
-        spans = self._spans(text)
-        if not spans:
-            return Redacted(text, ())
-        out, at = [], 0
-        for span in spans:
-            out += [text[at : span.start], "[redacted:", span.rule, "]"]
-            at = span.end
-        return Redacted("".join([*out, text[at:]]), tuple(span.rule for span in spans))
+        """Any text, also with NUL and lone surrogates. What is redacted already stays as it is.
+
+        What comes to stand together when a secret goes may look like another one: up to 65,536 characters are
+        looked at until nothing is found.
+        """
+        found: list[str] = []
+        for _ in range(_ROUNDS if len(text) <= _SHORT else 1):
+            spans = self._spans(text)
+            if not spans:
+                break
+            text = _replaced(text, spans)
+            found += [span.rule for span in spans]
+        return Redacted(text, tuple(found))
 
     def json_text(self, arguments: str) -> Redacted:
         """A JSON text, such as a call's arguments, that stays JSON. What is not JSON is taken as plain text."""
@@ -112,10 +118,23 @@ class Marks:
         self._starts = [start for start, _ in spans]
         self._ends = [end for _, end in spans]
 
+    def hold(self, at: int) -> bool:
+        """Whether this place lies within a mark."""
+        before = bisect_left(self._starts, at) - 1
+        return before >= 0 and at < self._ends[before]
+
     def touch(self, start: int, end: int) -> bool:
         """Whether a mark overlaps this span or stands right beside it."""
         before = bisect_right(self._starts, end) - 1
         return before >= 0 and self._ends[before] >= start
+
+
+def _replaced(text: str, spans: Iterable[Span]) -> str:
+    out, at = [], 0
+    for span in spans:
+        out += [text[at : span.start], "[redacted:", span.rule, "]"]
+        at = span.end
+    return "".join([*out, text[at:]])
 
 
 def lower(text: str) -> str:
@@ -145,7 +164,7 @@ def _at(text: str, places: list[int], rule: Rule, rank: int, marks: Marks) -> It
         # What lies in a secret that was found is not looked at again, which keeps the whole linear.
         if at < done or not (hit := match(text, at)):
             continue
-        if is_secret(hit["secret"], rule.kind) and not marks.touch(at, at):
+        if is_secret(hit["secret"], rule.kind) and not marks.hold(at):
             start, end = hit.span("secret")
             yield Span(start, end, rank, rule.name)
             done = end

@@ -12,7 +12,7 @@ from pathlib import Path
 import structlog
 
 import bot
-from bot.redact.child import LENGTH, decode, encode, frame
+from bot.redact.frames import LENGTH, decoded, frames, size
 from bot.redact.redactor import Redacted, Redactor
 
 INLINE = 65_536  # characters; shorter texts take a few milliseconds and are redacted at once
@@ -61,9 +61,9 @@ class RedactionWorker:
 
     async def _ask(self, text: str) -> Redacted:
         process = self._process or await self._start()
-        await self._send(process, encode(text))
-        found = tuple(json.loads(decode(await self._receive(process))))
-        return Redacted(decode(await self._receive(process)) if found else text, found)
+        await self._send(process, text)
+        found = tuple(json.loads(await self._receive(process)))
+        return Redacted(await self._receive(process) if found else text, found)
 
     async def _start(self) -> Process:
         # A session of its own: Ctrl-C in a terminal is for us, and we end it by closing its stdin.
@@ -72,18 +72,21 @@ class RedactionWorker:
             stdin=PIPE, stdout=PIPE, limit=_BUFFER, cwd=_ROOT, start_new_session=True,
         )  # fmt: skip
         values, extra = self.redactor.recipe
-        await self._send(process, encode(json.dumps({"values": values, "extra": extra})))
+        await self._send(process, json.dumps({"values": values, "extra": extra}))
         return process
 
-    async def _send(self, process: Process, data: bytes) -> None:
+    async def _send(self, process: Process, text: str) -> None:
         assert process.stdin
-        process.stdin.writelines(frame(data))
-        await process.stdin.drain()
+        for frame in frames(text):
+            process.stdin.write(frame)
+            await process.stdin.drain()
 
-    async def _receive(self, process: Process) -> bytes:
+    async def _receive(self, process: Process) -> str:
         assert process.stdout
-        size = int.from_bytes(await process.stdout.readexactly(LENGTH), "big")
-        return await process.stdout.readexactly(size)
+        pieces = []
+        while follow := size(await process.stdout.readexactly(LENGTH)):
+            pieces.append(decoded(await process.stdout.readexactly(follow)))
+        return "".join(pieces)
 
     async def _end(self) -> None:
         process, self._process = self._process, None
