@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 
-from bench import gate, ssh, turns, wal
+from bench import gate, redact, ssh, turns, wal
 from bot import log
 
 PROMISES = {  # all are ratios of medians of one run
@@ -13,9 +13,10 @@ PROMISES = {  # all are ratios of medians of one run
     "wal ratio turn 1000": (1.2, "WAL of turn 1,000 to turn 10"),
     "ssh ratio": (3.0, "SSH exec through the executor, its commits apart, to raw asyncssh"),
     "ssh ratio of Remote.run": (3.0, "Remote.run alone to raw asyncssh"),
+    "redact ratio": (9.0, "redaction in the worker to one pass of re with four words"),
     "turn overhead ratio": (3.0, "a turn less model and SSH to its bare statements and calls"),
 }
-PARTS = {"wal": wal, "ssh": ssh, "turns": turns, "gate": gate}
+PARTS = {"wal": wal, "ssh": ssh, "turns": turns, "gate": gate, "redact": redact}
 
 
 def main() -> int:
