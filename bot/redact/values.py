@@ -15,7 +15,7 @@ _PLACEHOLDER = re.compile(
   | (?:~|\.{1,2})?/[\w.@+-]+(?:/[\w.@+*-]*)+ | [A-Za-z]:\\\\?[\w\ .-]+\\.*
   | (?:file|env|vault|ssm|arn|secretsmanager|keyring):[\w/.:@-]+
   | (?:self|this|os|args|config|settings|process|env|request|req|opts|options|conf|ctx|params|var|local|module)[.\[].*
-  | [A-Za-z_][\w.]*\(\)?
+  | [A-Za-z_][\w.]*\(\)? | [a-z]+(?:[._]+[a-z]+)+[(\[].* | (?:Optional|Union|cast|getattr|getenv|input|len|str|bytes)[(\[].*
     """,
     re.VERBOSE,
 )
