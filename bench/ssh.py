@@ -14,6 +14,7 @@ from bench.figures import Clock, p50_p99, percentile, table
 from bot.demo import keys
 from bot.demo.host import DemoHost, account, write_hosts_yml
 from bot.journal import Door, Journal, Ledger, Wanted
+from bot.redact import RedactionWorker, load_redactor
 from bot.ssh.inventory import load
 from bot.ssh.remote import Remote
 from bot.tools.execution import Executor
@@ -110,7 +111,13 @@ async def _journal(folder: Path) -> AsyncGenerator[Journal]:
         async with store.begin() as db:
             claim = await turns.claim(db, owner="bench", lease_s=600, front=Front.TERMINAL)
         assert claim is not None
-        door = Door(store=store, screen=Recorder(session.id, []), claim=claim, per_minute=1_000_000)
+        door = Door(
+            store=store,
+            screen=Recorder(session.id, []),
+            claim=claim,
+            redaction=RedactionWorker(load_redactor()),
+            per_minute=1_000_000,
+        )
         journal = Journal(door, zone="UTC")
         try:
             yield journal

@@ -26,6 +26,7 @@ from bot.events import Screen
 from bot.journal import Door, Journal
 from bot.model import Model, OpenAIModel
 from bot.policy.rules import Rules, load_rules
+from bot.redact import RedactionWorker
 from bot.schedule import Ticks
 from bot.settings import Settings
 from bot.slack.front import SlackConfig, SlackFront
@@ -156,7 +157,7 @@ async def slack(settings: Settings) -> AsyncGenerator[Served]:
         store = await stack.enter_async_context(database(settings))
         live = await _inventory(settings, Practice(host=False, model=False), stack)
         owner = process_name()
-        front = SlackFront(config, store, inventory=_current(live), owner=owner)
+        front = SlackFront(config, store, inventory=_current(live), redactor=settings.redactor(), owner=owner)
         await front.open()
         stack.push_async_callback(front.close)
         app = await stack.enter_async_context(
@@ -219,17 +220,22 @@ async def _app(
         sealer = Sealer.made(store, secret=_secret(settings.secret_key), sink=settings.audit_sink)
         stack.push_async_callback(sealer.close)  # after the desk: what it still writes is sealed too
         model, model_name = await _model(settings, practice, stack)
+        redaction = RedactionWorker(settings.redactor())
+        stack.push_async_callback(redaction.aclose)
         remote = Remote()
         stack.push_async_callback(remote.close)
 
         inventory = _current(live)
-        workshop = _Workshop(settings, store, inventory, lambda: rules, remote, model, actor, shared)
+        workshop = _Workshop(
+            settings, store, inventory, lambda: rules, remote, model, redaction, actor, shared
+        )
         desk = Desk(
             DeskParts(
                 store=store,
                 front=front,
                 owner=owner,
                 lease_s=settings.lease_s,
+                clean=workshop.clean,
                 screen=screen,
                 journal=workshop.journal,
                 turn_parts=workshop.turn_parts,
@@ -238,7 +244,9 @@ async def _app(
         )
         stack.push_async_callback(desk.close)
         approvals = Approvals(store=store, inventory=inventory, actor=actor, shared=shared, screen=screen)
-        leftovers = Leftovers(store=store, front=front, remote=remote, inventory=inventory, screen=screen)
+        leftovers = Leftovers(
+            store=store, front=front, remote=remote, inventory=inventory, screen=screen, redaction=redaction
+        )
         await stack.enter_async_context(
             Ticks(
                 {
@@ -300,14 +308,20 @@ class _Workshop:
     rules: Callable[[], Rules]
     remote: Remote
     model: Model
+    redaction: RedactionWorker
     actor: ActorFor
     shared: SharedFor
+
+    async def clean(self, text: str) -> str:
+        """What a person says, without secrets."""
+        return (await self.redaction.text(text)).text
 
     def journal(self, claim: Claim, screen: Screen) -> Journal:
         door = Door(
             store=self.store,
             screen=screen,
             claim=claim,
+            redaction=self.redaction,
             os_account=getpass.getuser() if claim.turn.front is Front.TERMINAL else "",
             per_minute=self.settings.commands_per_minute,
         )
@@ -343,6 +357,7 @@ class _Workshop:
             authority=authority,
             journal=journal,
             limits=Limits(steps=self.settings.max_steps, seconds=self.settings.max_turn_s),
+            redactor=self.redaction.redactor,
             max_tokens=self.settings.max_tokens,
             zone=self.settings.timezone,
         )

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from typing import Literal
+from urllib.parse import unquote, urlsplit
 
 from dotenv import dotenv_values
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from bot.errors import SettingsError
+from bot.redact import Redactor, load_redactor
 
 PREFIX = "OPSTHREAD_"
 PLAIN = {  # names without our prefix, shared with other programs
@@ -124,6 +126,20 @@ class Settings(BaseSettings):
         except (ZoneInfoNotFoundError, ValueError) as error:
             raise ValueError("is not a time zone such as Europe/Berlin") from error
         return value
+
+    def redactor(self) -> Redactor:
+        """What takes secrets out of texts: by the packaged rules, the operator's, and our own tokens by value."""
+        ours = [
+            self.slack_bot_token,
+            self.slack_app_token,
+            self.slack_signing_secret,
+            self.openai_api_key,
+            self.secret_key,
+        ]
+        values = [each.get_secret_value() for each in ours if each is not None]
+        if self.database_url is not None:
+            values += [unquote(urlsplit(self.database_url.get_secret_value()).password or "")]
+        return load_redactor(values, self.extra_patterns())
 
     def extra_rules(self) -> str | None:
         """The text of the operator's rules, None without any. Raises SettingsError."""

@@ -99,6 +99,14 @@ async def known(db: Db, *, message_key: str) -> bool:
     return found.first() is not None
 
 
+async def turn_of(db: Db, *, message_key: str) -> int | None:
+    """The turn that a message started, if it started one."""
+    found: int | None = (
+        await db.execute(text("SELECT turn_id FROM inbox WHERE message_key = :key"), {"key": message_key})
+    ).scalar_one_or_none()
+    return found
+
+
 async def attach(db: Db, *, message_key: str, session_id: int, turn_id: int | None) -> None:
     """Say afterwards which session and turn a stored message belongs to."""
     await db.execute(

@@ -60,7 +60,7 @@ class Loop:
     prompt: Prompt
     journal: Journal
     limits: Limits
-    on_text: Callable[[str], None]
+    live: Callable[[], Callable[[str], None]]  # a new view of a reply while it is being written
     steps: int = 0
     _began: float = field(default_factory=time.monotonic)
 
@@ -102,10 +102,8 @@ class Loop:
             raise WaitForApproval
 
     async def add(self, message: Message) -> None:
-        """Append to the history, in memory and through the journal."""
-        message = replace(message, text=storable(message.text), turn_id=self.turn_id)
-        self.messages.append(message)
-        await self.journal.message(message)
+        """Append to the history, and go on with what the journal keeps: it takes the secrets out."""
+        self.messages.append(await self.journal.message(message))
 
     async def _ask(self, limit: str) -> Reply:
         last_words = ANSWER_NOW.format(limit=limit) if limit else ""
@@ -114,7 +112,7 @@ class Loop:
                 return await self.model.reply(
                     self.prompt.request(self.messages, last_words=last_words, shrink=shrink),
                     self.toolbox.schemas,
-                    on_text=self.on_text,
+                    on_text=self.live(),
                 )
             except ContextTooLong:
                 if shrink == 8:
@@ -123,7 +121,7 @@ class Loop:
 
     def _message(self, reply: Reply) -> Message:
         taken = {call.id for m in self.messages for call in m.tool_calls}
-        sent = [ToolCall(*map(storable, (call.id, call.name, call.arguments))) for call in reply.tool_calls]
+        sent = [replace(call, id=storable(call.id)) for call in reply.tool_calls]  # before they are compared
         calls = unique_ids(sent, taken=taken, seed=f"{self.turn_id}:{len(self.messages)}")
         return Message(role=Role.ASSISTANT, text=reply.text, tool_calls=calls)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from storage.records import Message, Role, ToolCall
@@ -13,9 +13,9 @@ WITHHELD = "(withheld: this is from {hosts}, which {who} may not use here)"
 
 
 def withheld(
-    messages: Sequence[Message], *, may_use: Callable[[str], bool], who: str, but_turn: int | None = None
+    messages: Sequence[Message], *, denied: Collection[str], who: str, but_turn: int | None = None
 ) -> list[Message]:
-    """The messages, those replaced that tell what was seen on other hosts. but_turn: a turn left as it is.
+    """The messages, those replaced that tell what was seen on denied hosts. but_turn: a turn left as it is.
 
     A result belongs to the hosts its call names; so do our notes of a result that came late. What the bot
     itself wrote in its answers stays: it stands in the thread for all to read.
@@ -23,13 +23,11 @@ def withheld(
     hosts = {call.id: hosts_of(call) for m in messages for call in m.tool_calls if call.name == RUN}
     out: list[Message] = []
     for message in messages:
-        denied = [
-            host
-            for host in hosts.get(message.tool_call_id or "", ())
-            if message.role is not Role.ASSISTANT and message.turn_id != but_turn and not may_use(host)
-        ]
-        text = WITHHELD.format(hosts=", ".join(denied), who=who)
-        out.append(replace(message, text=text) if denied else message)
+        named = [host for host in hosts.get(message.tool_call_id or "", ()) if host in denied]
+        if not named or message.role is Role.ASSISTANT or message.turn_id == but_turn:
+            out.append(message)
+            continue
+        out.append(replace(message, text=WITHHELD.format(hosts=", ".join(named), who=who)))
     return out
 
 

@@ -78,7 +78,9 @@ async def _decide(approval_id: int, *, approve: bool) -> int:
     from bot import app as root  # heavy; the list needs none of it
 
     values = settings.load()
-    log.configure(values.log_format, "error" if values.log_level == "info" else values.log_level)
+    log.configure(
+        values.log_format, "error" if values.log_level == "info" else values.log_level, values.redactor()
+    )
     console = make_console(sys.stdout)
 
     def screen(session: Session, turn: Turn) -> TerminalScreen:

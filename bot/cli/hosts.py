@@ -106,7 +106,9 @@ async def _trust(name: str, fingerprint: str) -> Host:
 
 def _configured() -> Settings:
     config = settings.load()
-    log.configure(config.log_format, "error" if config.log_level == "info" else config.log_level)
+    log.configure(
+        config.log_format, "error" if config.log_level == "info" else config.log_level, config.redactor()
+    )
     return config
 
 

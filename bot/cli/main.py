@@ -13,6 +13,7 @@ import typer
 
 from bot import __version__
 from bot.errors import OpsthreadError, UsageError
+from bot.redact import load_redactor
 from storage.errors import StorageError
 
 app = typer.Typer(
@@ -85,5 +86,5 @@ def main() -> NoReturn:
 
 
 def _fail(error: Exception, status: int) -> NoReturn:
-    print(f"opsthread: {error}", file=sys.stderr)
+    print(f"opsthread: {load_redactor().text(str(error)).text}", file=sys.stderr)
     sys.exit(status)

@@ -26,7 +26,7 @@ def register(app: typer.Typer) -> None:
 
 async def _serve() -> None:
     values = settings.load()
-    log.configure(values.log_format, values.log_level)
+    log.configure(values.log_format, values.log_level, values.redactor())
     ended = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)

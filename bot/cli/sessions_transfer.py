@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import typer
 
+from bot import settings
 from bot.cli import post_mortem, printing, rights
 from bot.cli.auditing import record
 from bot.cli.database import with_store
 from bot.errors import UsageError
+from bot.redact import Redactor
 from storage import approvals, commands, milestones, sessions, transfer
 from storage.audit import AuditEvent
 from storage.errors import NotFound
@@ -68,13 +72,25 @@ def export(
         printing.json_lines(lines)
 
 
+def _clean(line: transfer.Line, redactor: Redactor) -> transfer.Line:
+    """Without secrets, like all that is kept."""
+    calls = json.loads(redactor.json_text(json.dumps(line.tool_calls, ensure_ascii=False)).text)
+    return replace(
+        line,
+        text=redactor.text(line.text).text,
+        author=redactor.text(line.author).text,
+        tool_calls=tuple(calls),
+    )
+
+
 def import_(
     file: str = typer.Argument(help="JSON lines; - reads stdin"),
     user: str = typer.Option("local", "--user", help="whose sessions they become"),
     as_json: bool = typer.Option(False, "--json", help="one JSON object a session"),
 ) -> None:
     """Read sessions in; the same keys again add only what is new. One faulty line: nothing is imported."""
-    lines = transfer.parse(_read(file).split("\n"))
+    redactor = settings.load().redactor()
+    lines = [_clean(line, redactor) for line in transfer.parse(_read(file).split("\n"))]
 
     async def work(store: Store) -> list[transfer.Imported]:
         return await transfer.import_(store, lines, team=LOCAL_TEAM, owner=user)

@@ -120,7 +120,9 @@ async def _open(
     values: Settings, *, user: str, demo: bool = False, as_json: bool = False, hint: bool = True
 ) -> AsyncGenerator[_Terminal]:
     """Everything a terminal needs, built and taken down. hint: say after each answer how to go on."""
-    log.configure(values.log_format, "error" if values.log_level == "info" else values.log_level)
+    log.configure(
+        values.log_format, "error" if values.log_level == "info" else values.log_level, values.redactor()
+    )
     console = make_console(sys.stdout)
     zone = ZoneInfo(values.timezone)
     held: list[Conversation] = []

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bot.events import Event, Screen
+from bot.redact import RedactionWorker
 from storage import audit, outbox, turns
-from storage.records import Claim, Session, Turn
+from storage.records import Claim, Message, Session, ToolCall, Turn
+from storage.storable import storable
 from storage.store import Db, Store
 
 
@@ -14,12 +16,14 @@ from storage.store import Db, Store
 class Door:
     """One claimed turn's way into the database. Every write is fenced by the claim's epoch.
 
+    redaction: takes the secrets out of whatever is written, posted, shown or given to the model.
     per_minute: commands that one session, and one host, may see in a minute.
     """
 
     store: Store
     screen: Screen
     claim: Claim
+    redaction: RedactionWorker
     os_account: str = ""
     per_minute: int = 120
 
@@ -30,6 +34,23 @@ class Door:
     @property
     def session(self) -> Session:
         return self.claim.session
+
+    async def clean(self, text: str) -> str:
+        """As it may be kept: without secrets, and without what Postgres cannot hold."""
+        return (await self.redaction.text(storable(text))).text
+
+    async def clean_message(self, message: Message) -> Message:
+        """The message as it may be kept. Arguments of calls stay the JSON they were."""
+        redactor = self.redaction.redactor
+        calls = tuple(
+            ToolCall(
+                id=call.id,
+                name=redactor.text(storable(call.name)).text,
+                arguments=redactor.json_text(storable(call.arguments)).text,
+            )
+            for call in message.tool_calls
+        )
+        return replace(message, text=await self.clean(message.text), tool_calls=calls)
 
     async def fence(self, db: Db) -> None:
         """Raises LeaseLost when another process works on the session now."""

@@ -16,7 +16,6 @@ from bot.journal.ledger import Ledger
 from bot.journal.writer import Writer
 from storage import approvals, history, milestones, sessions, tasks, turns
 from storage.records import Message, MilestoneKind, MilestoneSource, Role, TurnState
-from storage.storable import storable
 from storage.store import Db
 
 
@@ -46,9 +45,9 @@ class Journal:
 
     # What was said and found: in order, retried.
 
-    async def message(self, message: Message) -> None:
-        """Append to the history. A reply of the model counts as a step of the turn."""
-        message = replace(message, turn_id=self.turn.id)
+    async def message(self, message: Message) -> Message:
+        """Append to the history; returns it as it is kept. A reply of the model counts as a step of the turn."""
+        message = replace(await self._door.clean_message(message), turn_id=self.turn.id)
 
         async def write(db: Db, again: bool) -> Sequence[Event]:
             if not (again and await self._is_head(db, message)):
@@ -58,6 +57,7 @@ class Journal:
             return ()
 
         await self._writer.put(write)
+        return message
 
     async def _is_head(self, db: Db, message: Message) -> bool:
         """Was this very message committed by a try whose answer got lost? Only we append, so it is the head."""
@@ -69,7 +69,7 @@ class Journal:
             newest[-1].tool_calls,
         ) == (
             message.role,
-            storable(message.text),
+            message.text,
             message.tool_call_id,
             message.tool_calls,
         )
@@ -79,11 +79,12 @@ class Journal:
         if kind is self._last_milestone:
             return False
         self._last_milestone = kind
+        content = await self._door.clean(content)
 
         async def write(db: Db, again: bool) -> Sequence[Event]:
             await self._door.fence(db)
             row = await milestones.newest(db, self.turn.id) if again else None
-            if row is None or (row.kind, row.text) != (kind, storable(content)):
+            if row is None or (row.kind, row.text) != (kind, content):
                 row = await milestones.add(
                     db,
                     team=self.turn.team,
@@ -104,6 +105,8 @@ class Journal:
 
     async def plan(self, plan: tasks.Plan, next_step: str) -> None:
         """Replace the open task's plan."""
+        plan = tuple([(await self._door.clean(step), state) for step, state in plan])
+        next_step = await self._door.clean(next_step)
 
         async def write(db: Db, _again: bool) -> Sequence[Event]:
             await self._door.fence(db)
@@ -116,7 +119,7 @@ class Journal:
 
     async def note(self, key: str, content: str) -> None:
         """One line of ours to the thread; the same key is posted once."""
-        event = Noted(key=key, text=content)
+        event = Noted(key=key, text=await self._door.clean(content))
 
         async def write(db: Db, _again: bool) -> Sequence[Event]:
             await self._door.post(db, event)
@@ -139,12 +142,13 @@ class Journal:
 
         A turn that ends before its work was done takes back what it had asked for: the cards lose their buttons.
         """
+        answer = replace(await self._door.clean_message(answer), turn_id=self.turn.id)
         now = datetime.now(UTC)
         started = self.turn.started_at or now
         event = Answered(
             turn=self.turn,
             text=answer.text,
-            footer=footer,
+            footer=await self._door.clean(footer),
             state=state,
             seconds=(now - started).total_seconds(),
         )
@@ -152,9 +156,7 @@ class Journal:
         async def write(db: Db, again: bool) -> Sequence[Event]:
             if again and (await turns.get(db, self.turn.id)).state is state:
                 return (event,)
-            await sessions.append(
-                db, self.session.id, self._door.claim.epoch, [replace(answer, turn_id=self.turn.id)]
-            )
+            await sessions.append(db, self.session.id, self._door.claim.epoch, [answer])
             await milestones.add(
                 db,
                 team=self.turn.team,

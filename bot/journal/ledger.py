@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bot.errors import Refused
 from bot.events import ApprovalAsked, CommandFinished, CommandRefused, CommandStarted, Event
 from bot.journal.door import Door
 from bot.journal.writer import Writer
+from bot.redact import RedactionWorker
 from storage import approvals, commands, control
 from storage.records import Approval, Command, Decision, Ended, Output, Turn
 from storage.store import Db
@@ -113,8 +114,13 @@ class Ledger:
             await self._tell_started(command, used.purpose)
         return claimed
 
-    async def finished(self, command: Command, ended: Ended) -> None:
-        """Store what became of a command, with its audit row and what people see of it."""
+    def secrets(self, text: str) -> tuple[str, ...]:
+        """The rules by which a text holds secrets: such a command is not run."""
+        return self._door.redaction.redactor.text(text).found
+
+    async def finished(self, command: Command, ended: Ended) -> Ended:
+        """Store what became of a command, with its audit row and what people see of it; returns what is kept."""
+        ended, redactions = await redacted(ended, self._door.redaction)
         event = CommandFinished(
             command_id=command.id,
             host=command.host,
@@ -131,15 +137,20 @@ class Ledger:
             first = await commands.finish(db, command_id=command.id, team=self.turn.team, ended=ended)
             if first:  # else somebody, perhaps an earlier try of ours, has told it already
                 await self._door.audit(
-                    db, f"command.{ended.state}", host=command.host, detail=ended_detail(command.id, ended)
+                    db,
+                    f"command.{ended.state}",
+                    host=command.host,
+                    detail=ended_detail(command.id, ended, redactions),
                 )
                 await self._door.post(db, event)
             return (event,)
 
         await self._writer.put(write)
+        return ended
 
     async def refused(self, *, host: str, run: str, reason: str) -> None:
         """The gate or the access rules said no."""
+        run, reason = await self._door.clean(run), await self._door.clean(reason)
         event = CommandRefused(host=host, run=run, reason=reason)
 
         async def write(db: Db, _again: bool) -> Sequence[Event]:
@@ -234,7 +245,15 @@ class Ledger:
         )
 
 
-def ended_detail(command_id: int, ended: Ended) -> dict[str, object]:
+async def redacted(ended: Ended, redaction: RedactionWorker) -> tuple[Ended, int]:
+    """What became of a command, as it may be kept, and how many secrets were taken out."""
+    out, err = await redaction.text(ended.stdout), await redaction.text(ended.stderr)
+    note = await redaction.text(ended.note)
+    kept = replace(ended, stdout=out.text, stderr=err.text, note=note.text)
+    return kept, len(out.found) + len(err.found) + len(note.found)
+
+
+def ended_detail(command_id: int, ended: Ended, redactions: int) -> dict[str, object]:
     """What the audit log keeps of a command's end; of the output its sizes and the digest of what was kept."""
     kept = hashlib.sha256(f"{ended.stdout}\0{ended.stderr}".encode(errors="surrogatepass")).hexdigest()
     return {
@@ -245,5 +264,6 @@ def ended_detail(command_id: int, ended: Ended) -> dict[str, object]:
         "seconds": round(ended.seconds, 3),
         "bytes": ended.stdout_bytes + ended.stderr_bytes,
         "truncated": ended.truncated,
+        "redactions": redactions,
         "output": kept,
     }

@@ -39,8 +39,12 @@ class _Piece:
     plain: str
 
 
-def approval_card(approval: Approval, approvers: Sequence[str], *, zone: tzinfo) -> list[Message]:
+def approval_card(
+    approval: Approval, approvers: Sequence[str], *, zone: tzinfo, said: str = ""
+) -> list[Message]:
     """The question: every host and account, the exact text, why it asks, who may answer, until when.
+
+    said: the message that led to it, of which the beginning is shown.
 
     Nothing is shortened: what does not fit one message stands in messages before it. The last message
     holds the buttons, which carry the approval's token.
@@ -55,6 +59,7 @@ def approval_card(approval: Approval, approvers: Sequence[str], *, zone: tzinfo)
         ),
         f"Why it asks: {escape(approval.reason)}",
         f"Asked by {who(approval.requester)} · ends after {approval.limit_s} s · expires {clock(until)}",
+        *([f"The message: “{escape(short(' '.join(said.split()), 200))}”"] if said.strip() else []),
         f"Approvers: {', '.join(who(each) for each in approvers)}"
         if approvers
         else "The access rule names no approvers, so nobody can approve it here.",

@@ -16,6 +16,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot import log
 from bot.access import Actor
 from bot.errors import OpsthreadError, SettingsError
+from bot.redact import Redactor
 from bot.slack import listeners, web
 from bot.slack.catchup import Catchup, Plan
 from bot.slack.commands import Commands
@@ -68,11 +69,18 @@ class SlackFront:
     """
 
     def __init__(
-        self, config: SlackConfig, store: Store, *, inventory: Callable[[str], Inventory], owner: str
+        self,
+        config: SlackConfig,
+        store: Store,
+        *,
+        inventory: Callable[[str], Inventory],
+        redactor: Redactor,
+        owner: str,
     ) -> None:
         self._config = config
         self._store = store
         self._inventory = inventory
+        self._redactor = redactor
         self._owner = owner
         self._zone = ZoneInfo(config.timezone)
         self._jobs = Jobs()
@@ -164,6 +172,7 @@ class SlackFront:
                 desk=desk,
                 approvals=approvals,
                 inventory=lambda: self._inventory(us.team),
+                redactor=self._redactor,
             )
         )
         self._catchup = Catchup(self._store, client, us, self._reception)

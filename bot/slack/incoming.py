@@ -61,6 +61,13 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
+class Deleted:
+    """Somebody deleted a message. message_key: as it was when it was said."""
+
+    message_key: str
+
+
+@dataclass(frozen=True, slots=True)
 class Clicked:
     """A person pressed a button of ours."""
 
@@ -93,7 +100,7 @@ class Ignored:
     reason: str
 
 
-Incoming = Said | Clicked | Commanded | Ignored
+Incoming = Said | Deleted | Clicked | Commanded | Ignored
 
 _MESSAGE_SUBTYPES = (None, "", "file_share", "thread_broadcast")
 
@@ -113,10 +120,12 @@ def parse(payload: Mapping[str, Any], us: Us) -> Incoming:
     return _said(payload, event, us)
 
 
-def _said(payload: Mapping[str, Any], event: Mapping[str, Any], us: Us) -> Said | Ignored:
+def _said(payload: Mapping[str, Any], event: Mapping[str, Any], us: Us) -> Said | Deleted | Ignored:
     kind, subtype = event.get("type"), event.get("subtype")
     if kind not in ("app_mention", "message"):
         return Ignored(f"event {kind}")
+    if gone := _deleted_ts(event):
+        return Deleted(f"{us.team}:{_text(event, 'channel')}:{gone}")
     if subtype not in _MESSAGE_SUBTYPES:
         return Ignored(f"{kind} of subtype {subtype}")
     author, channel, ts = _text(event, "user"), _text(event, "channel"), _text(event, "ts")
@@ -141,6 +150,20 @@ def _said(payload: Mapping[str, Any], event: Mapping[str, Any], us: Us) -> Said 
         event_key=_text(payload, "event_id") or None,
         files=tuple(_file(f) for f in files if isinstance(f, Mapping)) if isinstance(files, list) else (),
     )
+
+
+def _deleted_ts(event: Mapping[str, Any]) -> str:
+    """The ts of the message that an event says is gone; "" of any other event. A root with replies leaves a tombstone."""
+    if event.get("subtype") == "message_deleted":
+        return _text(event, "deleted_ts")
+    left = event.get("message")
+    if (
+        event.get("subtype") == "message_changed"
+        and isinstance(left, Mapping)
+        and left.get("subtype") == "tombstone"
+    ):
+        return _text(left, "ts")
+    return ""
 
 
 def _clicked(payload: Mapping[str, Any], us: Us) -> Clicked | Ignored:

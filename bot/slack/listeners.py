@@ -16,7 +16,7 @@ from slack_sdk.errors import SlackClientError
 
 from bot import log
 from bot.slack import blocks
-from bot.slack.incoming import Clicked, Commanded, Ignored, Said, Us, parse
+from bot.slack.incoming import Clicked, Commanded, Deleted, Ignored, Said, Us, parse
 from bot.slack.jobs import Jobs
 from bot.slack.reception import Reception
 
@@ -38,6 +38,8 @@ def register(app: AsyncApp, *, us: Us, reception: Reception, jobs: Jobs, command
                 done, _ = await asyncio.wait({task}, timeout=HOLD_S)
                 if done:
                     task.result()  # what it raises keeps the acknowledgement back
+            case Deleted():
+                jobs.start(reception.deleted(incoming), name="deleted message")
             case Ignored(reason=reason):
                 logger.debug("left alone", reason=reason)
             case _:

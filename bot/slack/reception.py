@@ -18,10 +18,11 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot import log
 from bot.access import Actor, hosts_for
 from bot.errors import OpsthreadError, Refused
+from bot.redact import Redactor
 from bot.slack import blocks, commands
 from bot.slack.commands import Commands
 from bot.slack.etiquette import Etiquette, decide, hinges_on_the_last_word
-from bot.slack.incoming import Clicked, Commanded, Said, Us
+from bot.slack.incoming import Clicked, Commanded, Deleted, Said, Us
 from bot.slack.people import CALL_FAILED, People, Person, SlackSilent
 from bot.slack.text import mentions
 from bot.ssh.inventory import Inventory
@@ -67,6 +68,7 @@ class Parts:
     desk: Desk
     approvals: Approvals
     inventory: Callable[[], Inventory]
+    redactor: Redactor  # what people write is read without the secrets in it
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +117,16 @@ class Reception:
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, 15.0)
 
+    async def deleted(self, deleted: Deleted) -> None:
+        """The request that a deleted message made is taken back: its turn is stopped, its cards are closed."""
+        try:
+            async with self._parts.store.begin() as db:
+                turn_id = await inbox.turn_of(db, message_key=deleted.message_key)
+            if turn_id is not None:
+                await self._parts.desk.stop(turn_id, by="", by_name="deleting its message")
+        except StorageError as error:
+            self._log.warning("a deleted message is not taken back", fault=str(error))
+
     async def _take(self, said: Said) -> None:
         word = await self._look(said)
         if word is None:
@@ -137,7 +149,7 @@ class Reception:
         """The message with its thread; None when it was received before."""
         deadline = asyncio.get_running_loop().time() + SETTLE_S
         names = await self._parts.people.names(i for i in mentions(said.raw) if i != self._parts.us.bot_user)
-        plain = said.plain(self._parts.us, names)
+        plain = self._parts.redactor.text(said.plain(self._parts.us, names)).text
         while True:
             async with self._parts.store.begin() as db:
                 if await inbox.known(db, message_key=said.message_key):
@@ -172,7 +184,7 @@ class Reception:
             await self._command(said, request)
             return
         if not word.plain:
-            await self._say(said, "empty", _nothing_said(said))
+            await self._say(said, "empty", self._parts.redactor.text(_nothing_said(said)).text)
             return
         refusal = await self._no_access(said)
         if refusal:
@@ -345,7 +357,8 @@ class Reception:
             person = await parts.people.person(commanded.person)
             if person.refused:
                 return _line("Guests and people of other companies cannot work with me here.")
-            request = commands.parse(commanded.text) or commands.Help(unknown=commanded.text)
+            words = parts.redactor.text(commanded.text).text
+            request = commands.parse(words) or commands.Help(unknown=words)
             return await parts.commands.answer(request, person=person.id, channel=commanded.channel)
         except (StorageError, OpsthreadError) as error:
             return _line(_sentence(str(error)))

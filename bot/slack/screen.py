@@ -115,7 +115,9 @@ class SlackScreen:
             case MilestoneReached():
                 return self._milestone(event)
             case ApprovalAsked():
-                messages = cards.approval_card(event.approval, event.approvers, zone=self._zone)
+                messages = cards.approval_card(
+                    event.approval, event.approvers, zone=self._zone, said=self._turn.text
+                )
                 key = f"approval:{event.approval.id}"
                 return (*self._parts(f"{key}:before", messages[:-1]), self._post(key, messages[-1]))
             case ApprovalClosed():

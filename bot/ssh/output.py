@@ -6,6 +6,7 @@ import re
 from typing import Protocol
 
 KEEP_BYTES = 256_000
+BORDER_BYTES = 8_192  # of a line that is left out whole where the output is cut
 NOISE_BYTES = 4_096  # of what a login prints before the first marker, for the reason of a refusal
 
 
@@ -44,10 +45,16 @@ class Kept:
 
 
 def joined(head: bytes, tail: bytes, total: int) -> str:
-    """Head and tail as text; between them, how much was left out."""
-    left_out = total - len(head) - len(tail)
-    if left_out <= 0:
+    """Head and tail as text; between them, how much was left out.
+
+    They are cut where a line ends: half a secret has no shape that redaction could know.
+    """
+    if total <= len(head) + len(tail):
         return _decoded(head + tail)
+    head = head[: head.rfind(b"\n", -BORDER_BYTES) + 1] or head
+    tail = tail[tail.find(b"\n", 0, BORDER_BYTES) + 1 :] or tail
+    head = head.removesuffix(b"\n")
+    left_out = total - len(head) - len(tail)
     return f"{_decoded(head)}\n[… {left_out:,} bytes left out …]\n{_decoded(tail)}"
 
 

@@ -125,7 +125,7 @@ class Executor:
 
     async def _end(self, command: Command, end: Ended) -> Part:
         """Keep what became of it. The model reads what was kept, nothing else."""
-        await self._ledger.finished(command, end)
+        end = await self._ledger.finished(command, end)
         finished = replace(
             command,
             state=end.state,

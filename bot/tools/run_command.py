@@ -6,6 +6,7 @@ asked is not asked again, what was approved is judged again before it runs.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -27,6 +28,12 @@ from bot.tools.toolbox import Outcome, Pending, Result
 from storage.records import Approval, ApprovalState, Command, CommandState, Decision, ToolCall, Verdict
 
 WITHHELD = "(withheld: the person who asks may not use this host any more)"
+NO_SECRETS = (
+    "the command holds a secret, and secrets do not pass through here: they would stand in the thread, the log "
+    "and the process list. Put it into a file on the host that only the account can read, and let the command "
+    "read it from there (--password-file, < file, a config file)"
+)
+_REDACTED = re.compile(r"\[redacted:[^\]\s]+\]")
 MANY_HOSTS = 20  # a read on more hosts than this asks first
 
 
@@ -141,6 +148,14 @@ class RunCommand:
         return [by_name[name] for name in dict.fromkeys(names) if name in by_name]
 
     def _judge(self, command: str, host: Host, *, many: bool = False) -> Verdict:
+        verdict = self._without_secrets(command, host)
+        if many and verdict.decision is Decision.ALLOW:
+            return replace(
+                verdict, decision=Decision.ASK, reason=f"it would run on more than {MANY_HOSTS} hosts"
+            )
+        return verdict
+
+    def _without_secrets(self, command: str, host: Host) -> Verdict:
         verdict = judge(
             command,
             self._rules(),
@@ -148,11 +163,9 @@ class RunCommand:
             sudo_allowed=host.sudo,
             targets=self._authority.inventory().targets,
         )
-        if many and verdict.decision is Decision.ALLOW:
-            return Verdict(
-                Decision.ASK, f"it would run on more than {MANY_HOSTS} hosts", verdict.run, verdict.parsed
-            )
-        return verdict
+        # Taken out of what the model said, or found only in the text that would run (`pass"wor"d=…`).
+        found = _REDACTED.search(command) or self._ledger.secrets(verdict.run or "")
+        return Verdict(Decision.DENY, NO_SECRETS, None, verdict.parsed) if found else verdict
 
     def _limit(self, arguments: RunCommandArguments, host: Host) -> int:
         return min(arguments.timeout_s or host.timeout_s, host.max_timeout_s)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
 
 from bot import log
 from bot.errors import Refused
@@ -34,6 +34,7 @@ class DeskParts:
     front: Front
     owner: str  # unique name of this process
     lease_s: float
+    clean: Callable[[str], Awaitable[str]]  # takes the secrets out of what people say
     screen: Callable[[Session, Turn], Screen]
     journal: Callable[[Claim, Screen], Journal]
     turn_parts: Callable[[Claim, Journal], TurnParts]
@@ -67,6 +68,7 @@ class Desk:
         """Store a message once and queue its turn, in one transaction. Raises Refused with what to do."""
         if arrival.starts_turn:
             _check(arrival.text)
+        arrival = replace(arrival, text=await self._parts.clean(arrival.text))
         async with self._store.begin() as db:
             if arrival.front is Front.SLACK and not await inbox.add(
                 db,

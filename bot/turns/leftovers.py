@@ -9,7 +9,8 @@ from datetime import UTC, datetime, timedelta
 from bot import log
 from bot.errors import HostError
 from bot.events import Noted, Screen
-from bot.journal import ended_detail
+from bot.journal import ended_detail, redacted
+from bot.redact import RedactionWorker
 from bot.ssh.inventory import Inventory
 from bot.ssh.remote import Outcome, Remote
 from bot.tools.execution import change_key, ended
@@ -32,6 +33,7 @@ class Leftovers:
     remote: Remote
     inventory: Callable[[str], Inventory]
     screen: Callable[[Session, Turn], Screen]
+    redaction: RedactionWorker
 
     async def collect(self) -> None:
         """Look at each of them once."""
@@ -65,14 +67,16 @@ class Leftovers:
         return None
 
     async def _settle(self, command: Command, approval: Approval, outcome: Outcome) -> None:
-        end = ended(outcome)
+        end, redactions = await redacted(ended(outcome), self.redaction)
         async with self.store.begin() as db:
             first = await commands.finish(db, command_id=command.id, team=approval.team, ended=end)
             if not first:
                 return
             turn = await turns.get(db, command.turn_id)
             session = await sessions.get(db, command.session_id)
-            how = outcome.unknown or f"exit {outcome.exit_status} after {outcome.seconds:.0f} s"
+            how = (
+                end.note if outcome.unknown else ""
+            ) or f"exit {outcome.exit_status} after {outcome.seconds:.0f} s"
             note = Noted(
                 key=f"left:{command.id}",
                 text=f"`{command.run}` on {command.host}, which was still running: {how}",
@@ -87,6 +91,6 @@ class Leftovers:
                 session_id=session.id,
                 turn_id=turn.id,
                 host=command.host,
-                detail=ended_detail(command.id, end),
+                detail=ended_detail(command.id, end, redactions),
             )
         logger.info("collected a change that was left running", command=command.id, state=end.state)

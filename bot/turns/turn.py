@@ -16,6 +16,7 @@ from bot.errors import ModelError, OpsthreadError
 from bot.events import TextStreamed, TurnStarted
 from bot.journal import Journal
 from bot.model import Model
+from bot.redact import LiveText, Redactor
 from bot.tools.authority import Authority
 from bot.tools.toolbox import Result, Toolbox
 from storage import approvals, commands, history, inbox, milestones, tasks
@@ -58,6 +59,7 @@ class TurnParts:
     authority: Authority
     journal: Journal
     limits: Limits
+    redactor: Redactor
     max_tokens: int
     zone: str
 
@@ -139,9 +141,7 @@ async def _known(claim: Claim, parts: TurnParts) -> _Known:
         plan, next_step = await tasks.load(db, session.id)
         said = await history.history(db, session.id, limit=HISTORY_READ)
         return _Known(
-            history=list(said)
-            if session.origin is Origin.IMPORT  # whoever brought it has seen it
-            else withheld(said, may_use=mine.__contains__, who=_author(turn), but_turn=turn.id),
+            history=withheld(said, denied={*session.hosts} - mine, who=_author(turn), but_turn=turn.id),
             approvals=await approvals.at_stake(db, session.id, turn_id=turn.id),
             milestones=await milestones.of_session(db, session.id, limit=20),
             plan=plan,
@@ -177,7 +177,7 @@ async def _loop(claim: Claim, parts: TurnParts, known: _Known) -> Loop:
         prompt=prompt,
         journal=parts.journal,
         limits=parts.limits,
-        on_text=_streamer(parts.journal),
+        live=lambda: _streamer(parts.journal, parts.redactor),
         steps=claim.turn.steps,
     )
 
@@ -210,8 +210,9 @@ def _providers(claim: Claim, parts: TurnParts, known: _Known) -> list[context.Pr
     ]
 
 
-def _streamer(journal: Journal) -> Callable[[str], None]:
-    """Hands the model's pieces to the live view, in order, without holding up the stream."""
+def _streamer(journal: Journal, redactor: Redactor) -> Callable[[str], None]:
+    """Hands one reply's pieces to the live view, in order, without secrets and without holding up the stream."""
+    safe = LiveText(redactor)
     pieces: asyncio.Queue[str] = asyncio.Queue()
     tasks_: set[asyncio.Task[None]] = set()
 
@@ -220,7 +221,7 @@ def _streamer(journal: Journal) -> Callable[[str], None]:
             await journal.show(TextStreamed(piece=pieces.get_nowait()))
 
     def on_text(piece: str) -> None:
-        pieces.put_nowait(piece)
+        pieces.put_nowait(safe.feed(piece) if piece else piece)
         if not tasks_:
             task = asyncio.get_running_loop().create_task(drain())
             tasks_.add(task)

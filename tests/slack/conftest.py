@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from bot.redact import load_redactor
 from bot.slack.front import SlackConfig, SlackFront
 from bot.ssh.inventory import AccessRule, Host, Inventory
 from bot.turns.approval import Approvals
@@ -88,6 +89,9 @@ async def start(store: Store, slack: FakeSlack) -> AsyncIterator[Start]:
     """Starts a front; several are several replicas. Stopped at the end of the test."""
     running: list[Running] = []
 
+    async def unchanged(text: str) -> str:
+        return text
+
     def unused(*_: object) -> Any:
         raise AssertionError("no turn is worked on here")
 
@@ -96,7 +100,13 @@ async def start(store: Store, slack: FakeSlack) -> AsyncIterator[Start]:
     ) -> Running:
         count = len(slack.sockets.open) if before is None else before
         config = config or SlackConfig(slack.bot_token, slack.app_token, slack.api_url, "/ops", "UTC")
-        front = SlackFront(config, store, inventory=lambda _team: inventory, owner=f"test-{len(running)}")
+        front = SlackFront(
+            config,
+            store,
+            inventory=lambda _team: inventory,
+            redactor=load_redactor(),
+            owner=f"test-{len(running)}",
+        )
         stack = AsyncExitStack()
         await front.open()
         stack.push_async_callback(front.close)
@@ -105,6 +115,7 @@ async def start(store: Store, slack: FakeSlack) -> AsyncIterator[Start]:
             front=Front.SLACK,
             owner=f"test-{len(running)}",
             lease_s=15,
+            clean=unchanged,
             screen=front.screen,
             journal=unused,
             turn_parts=unused,

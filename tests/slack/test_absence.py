@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from bot.errors import SettingsError
+from bot.redact import load_redactor
 from bot.slack import socket as socket_module
 from bot.slack.front import SlackConfig, SlackFront
 from storage import inbox
@@ -128,7 +129,9 @@ async def test_a_wrong_token_is_one_line_that_names_it(slack: FakeSlack, store: 
     def front(**tokens: str) -> SlackFront:
         given = {"bot_token": slack.bot_token, "app_token": slack.app_token, **tokens}
         config = SlackConfig(**given, api_url=slack.api_url, command_name="/ops", timezone="UTC")
-        return SlackFront(config, store, inventory=lambda _team: INVENTORY, owner="t")
+        return SlackFront(
+            config, store, inventory=lambda _team: INVENTORY, redactor=load_redactor(), owner="t"
+        )
 
     wrong = front(bot_token="xoxb-wrong")
     with pytest.raises(SettingsError, match=r"SLACK_BOT_TOKEN: Slack says invalid_auth"):
