@@ -18,7 +18,7 @@ from bot.redact.values import is_secret
 
 MARK = re.compile(r"\[redacted:[a-z0-9-]{1,40}\]")
 _SHORT = 65_536  # characters that are looked at until nothing is found
-_ROUNDS = 20
+_ROUNDS = 5
 _WORD = 20  # characters without a break: every token has so long a part
 _BEFORE = 6  # characters before that part in which a token may begin (`SG.`, `hvs.`)
 _NEAR = 500  # characters around a keyword in which an operator's pattern is searched
