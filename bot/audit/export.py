@@ -9,7 +9,7 @@ from typing import Any
 from bot.audit import transfer
 from storage import audit
 from storage.audit import heads
-from storage.audit.seal import tip
+from storage.audit.sealing import tip
 from storage.store import Store
 
 PAGE = 2000  # rows read at once

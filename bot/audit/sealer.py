@@ -15,7 +15,7 @@ from bot.audit.sink import Sink
 from storage import audit
 from storage.audit import heads
 from storage.audit.heads import Head
-from storage.audit.seal import BATCH, alone, hash_at, tip
+from storage.audit.sealing import BATCH, alone, hash_at, tip
 from storage.errors import StorageError
 from storage.store import Db, Store
 
@@ -68,7 +68,10 @@ class Sealer:
                 await self.seal()
                 await self.publish()
         except (StorageError, TimeoutError) as error:
-            logger.warning("audit rows were left unsealed; the next process seals them", error=str(error))
+            logger.warning(
+                "audit rows were left unsealed; the next process seals them",
+                error=str(error) or "it took too long",
+            )
 
     async def seal(self) -> int | None:
         """Link everything that is committed, in batches; how many rows. None: another process is at it."""
@@ -96,11 +99,10 @@ class Sealer:
             link, hash_ = await tip(db)  # again: whoever held the lock may have gone on
             in_database, in_sink = await heads.last(db), await self._last_in_sink()
             known = [head for head in (in_database, in_sink, self._told) if head]
-            fault = await self._fault(db, known)
-            if fault:
-                self._say(fault)
+            if not await self._holds(db, known):
+                self._say("the audit log does not hold what its last head says; run `opsthread audit verify`")
                 return None
-            if not link:
+            if not link or self._would_unsign(known):
                 return None
             head = self._signed(link, hash_.hex())
             sent = (in_sink is not None and in_sink.link == link) or await self._send(head)
@@ -110,14 +112,20 @@ class Sealer:
             self._told, self._said = head, ""
         return head
 
-    async def _fault(self, db: Db, known: list[Head]) -> str:
+    @staticmethod
+    async def _holds(db: Db, known: list[Head]) -> bool:
         for head in known:
             found = await hash_at(db, head.link)
             if found is None or found.hex() != head.hash:
-                return "the audit log does not hold what its last head says; run `opsthread audit verify`"
-        if self._signer is None and any(head.signature for head in known):
-            return "the audit log's head was signed before, and OPSTHREAD_SECRET_KEY is not set; it stays as it was"
-        return ""
+                return False
+        return True
+
+    def _would_unsign(self, known: list[Head]) -> bool:
+        """A terminal may lack the key that `serve` has; its rows are vouched for by the next who has it."""
+        if self._signer is not None or not any(head.signature for head in known):
+            return False
+        self._say("the last head is signed, and OPSTHREAD_SECRET_KEY is not set here", serious=False)
+        return True
 
     def _signed(self, link: int, hash_: str) -> Head:
         head = Head(link, hash_, self._now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"))
@@ -143,8 +151,8 @@ class Sealer:
             return False
         return True
 
-    def _say(self, fault: str) -> None:
+    def _say(self, fault: str, *, serious: bool = True) -> None:
         """Once, not every few seconds."""
         if fault != self._said:
-            logger.error("audit head", fault=fault)
+            (logger.error if serious else logger.warning)("no new audit head", fault=fault)
         self._said = fault

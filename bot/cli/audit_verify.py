@@ -115,7 +115,9 @@ def _words(report: Report, *, sink: bool) -> list[str]:
     if report.unreadable:
         told.append(f"lines of the sink that are no heads: {report.unreadable}")
     if not sink:
-        told.append("no sink is set (OPSTHREAD_AUDIT_SINK): a tail cut with its heads would not show")
+        told.append(
+            "no sink is set (OPSTHREAD_AUDIT_SINK): what was changed together with its heads would not show"
+        )
     return told
 
 

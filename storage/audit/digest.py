@@ -18,17 +18,25 @@ GENESIS = bytes(32)  # the hash before link 1
 _LONGEST_INT = 4000  # digits; Python reads no longer ones
 
 
+def _int(digits: str) -> int | str:
+    return int(digits) if len(digits) < _LONGEST_INT else digits
+
+
+_encoder = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+_decoder = json.JSONDecoder(parse_int=_int)
+
+
 def canonical(value: Any) -> bytes:
     """JSON in UTF-8: keys by code point, no spaces, no escapes but those JSON demands.
 
     A number with a point or an exponent is the shortest text that reads back as the same double.
     """
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    return _encoder.encode(value).encode()
 
 
 def parsed(detail: str) -> Any:
     """The value of a jsonb's text. A number too long to be read is kept as text, so that it stops nothing."""
-    return json.loads(detail, parse_int=lambda digits: int(digits) if len(digits) < _LONGEST_INT else digits)
+    return _decoder.decode(detail)
 
 
 def payload_digest(*, person: str, os_account: str, detail: Any, salt: str | None) -> bytes:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+ITSELF = "opsthread"  # in `person`, where a process did something that no person asked for
+
 
 class AuditEvent(StrEnum):
     """`thing.happened`. The comment says when the row is written and what `detail` must let one answer."""

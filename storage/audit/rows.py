@@ -20,6 +20,7 @@ UTC_TEXT = """to_char({} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')"""
 COLUMNS = f"""id, team, {UTC_TEXT.format("at")} AS at, event, person, os_account, session_id, turn_id, host,
     detail::text AS detail, salt::text AS salt, {UTC_TEXT.format("erased_at")} AS erased_at,
     link, payload_digest, digest, hash"""
+_DETAIL = 9  # its place in COLUMNS
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,5 +168,7 @@ async def pending(db: Db, after: int) -> Pending:
 
 
 def record(row: Any) -> AuditRow:
-    """A row of COLUMNS."""
-    return AuditRow(**{**row._mapping, "detail": parsed(row.detail)})
+    """A row of COLUMNS, which are the fields in their order; by name it takes twice as long."""
+    values = list(row)
+    values[_DETAIL] = parsed(values[_DETAIL])
+    return AuditRow(*values)

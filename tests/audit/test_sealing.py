@@ -57,6 +57,7 @@ async def test_many_writers_and_two_sealers_make_one_chain(
 ) -> None:
     other_store = Store(database_url)
     other = Sealer(other_store, signer=None, sink=None)
+    many = Store(database_url, pool_size=20)
     writing = True
 
     async def work(each: Sealer) -> None:
@@ -64,17 +65,18 @@ async def test_many_writers_and_two_sealers_make_one_chain(
             await each.seal()
 
     workers = [asyncio.create_task(work(each)) for each in (sealer, other)]
-    gate = asyncio.Semaphore(5)  # connections are few; the writers are not held up by the sealing
+    gate = asyncio.Semaphore(40)  # as many as the pool has connections
 
     async def write() -> None:
         async with gate:
-            await filled(store, 5)
+            await filled(many, 5)
 
     await asyncio.gather(*(write() for _ in range(200)))
     writing = False
     await asyncio.gather(*workers)
     await sealer.close()
     await other_store.close()
+    await many.close()
     found = await links(store)
     assert [link for link, _ in found] == list(range(1, 1001))
     assert {row for _, row in found} == set(range(1, 1001)), "each row once"

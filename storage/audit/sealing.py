@@ -14,6 +14,10 @@ from storage.errors import Conflict
 from storage.store import Db
 
 BATCH = 500  # rows of one transaction
+# The planner takes unsealed rows to be few. After an upgrade all are, and it must not sort them for each batch.
+_IN_ORDER = text(
+    "SELECT set_config('enable_bitmapscan', 'off', true), set_config('enable_sort', 'off', true)"
+)
 _LOCK = 0x6F70_6175  # "opau": the advisory lock of whoever seals or signs; gone with its transaction
 
 
@@ -46,6 +50,7 @@ async def seal(db: Db, *, limit: int = BATCH) -> int | None:
         return 0
     if not await alone(db):
         return None
+    await db.execute(_IN_ORDER)
     # Read after the lock: the transaction that held it before has committed its links by now.
     link, before = await tip(db)
     rows = await db.execute(
