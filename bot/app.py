@@ -17,6 +17,7 @@ from pydantic import SecretStr
 
 from bot.access import LOCAL, Actor
 from bot.agent.loop import Limits
+from bot.audit.reloads import inventory_reloads
 from bot.audit.sealer import EVERY_S, Sealer
 from bot.database import database
 from bot.demo.host import DemoHost, write_hosts_yml
@@ -99,7 +100,7 @@ async def terminal(settings: Settings, *, screen: ScreenFor, demo: bool = False)
     )
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(database(settings))
-        live = await _inventory(settings, practice, stack)
+        live = await _inventory(settings, practice, stack, store)
         yield await stack.enter_async_context(
             _app(
                 settings,
@@ -155,7 +156,7 @@ async def slack(settings: Settings) -> AsyncGenerator[Served]:
         )
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(database(settings))
-        live = await _inventory(settings, Practice(host=False, model=False), stack)
+        live = await _inventory(settings, Practice(host=False, model=False), stack, store)
         owner = process_name()
         front = SlackFront(config, store, inventory=_current(live), redactor=settings.redactor(), owner=owner)
         await front.open()
@@ -268,7 +269,9 @@ def _stuck(store: Store) -> Callable[[], Awaitable[None]]:
     return wake
 
 
-async def _inventory(settings: Settings, practice: Practice, stack: AsyncExitStack) -> LiveInventory:
+async def _inventory(
+    settings: Settings, practice: Practice, stack: AsyncExitStack, store: Store
+) -> LiveInventory:
     path = settings.hosts
     if practice.host:
         folder = settings.data_dir / "demo"
@@ -280,7 +283,7 @@ async def _inventory(settings: Settings, practice: Practice, stack: AsyncExitSta
         raise SettingsError(
             "OPSTHREAD_HOSTS is not set; `opsthread init` writes a sample hosts.yml to point it at"
         )
-    live = LiveInventory(Path(path))
+    live = LiveInventory(Path(path), inventory_reloads(store, Path(path)))
     await live.start()
     stack.push_async_callback(live.close)
     return live

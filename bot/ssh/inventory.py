@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -83,12 +83,13 @@ def sources(path: Path) -> list[tuple[str, Path]]:
 class LiveInventory:
     """`current` is always one whole, valid reading. Reload on SIGHUP or when the files have changed.
 
-    on_reload is told each outcome: "" when a new reading was taken, else why the old one was kept.
+    on_reload is told each outcome: "" when a new reading was taken, else why the old one was kept. It must
+    not raise.
     Raises InventoryError when the first reading has faults: the program must not start with them.
     """
 
     def __init__(
-        self, path: Path, on_reload: Callable[[str], None] | None = None, *, poll_s: float = POLL_S
+        self, path: Path, on_reload: Callable[[str], Awaitable[None]] | None = None, *, poll_s: float = POLL_S
     ) -> None:
         self.path = path
         self._on_reload = on_reload
@@ -130,16 +131,16 @@ class LiveInventory:
                 raise InventoryError(f"{self.path} changed while it was read; it will be read again")
         except InventoryError as error:
             self._log.error("inventory kept", fault=str(error))
-            self._tell(str(error))
+            await self._tell(str(error))
             return False
         self._seen, self._current = stamp, new
         self._log.info("inventory reloaded", hosts=sum(len(each.hosts) for each in new.all))
-        self._tell("")
+        await self._tell("")
         return True
 
-    def _tell(self, fault: str) -> None:
+    async def _tell(self, fault: str) -> None:
         if self._on_reload is not None:
-            self._on_reload(fault)
+            await self._on_reload(fault)
 
     async def _watch(self) -> None:
         last = self._seen

@@ -169,7 +169,11 @@ def test_no_file_and_an_empty_folder_are_said(tmp_path: Path) -> None:
 
 async def test_a_reload_takes_the_new_file_or_keeps_the_old_whole(file: Path) -> None:
     told: list[str] = []
-    live = LiveInventory(file, told.append)
+
+    async def tell(fault: str) -> None:
+        told.append(fault)
+
+    live = LiveInventory(file, tell)
     before = live.current
     file.write_text(CONTRACT.replace("port: 2222", "port: many"))
     assert not await live.reload()
