@@ -13,11 +13,14 @@ import typer
 
 from bot import log, settings
 from bot.access import LOCAL, Actor, rule_for, unknown_host_message
+from bot.cli.auditing import record
+from bot.database import database
 from bot.demo.host import DemoHost, write_hosts_yml
 from bot.errors import UsageError
 from bot.settings import Settings
 from bot.ssh.inventory import Host, Inventories, Inventory, load
 from bot.ssh.remote import HostReport, Remote
+from storage.audit import AuditEvent
 
 AT_ONCE = 20  # hosts checked side by side
 ELSEWHERE = "any other channel"
@@ -94,13 +97,18 @@ async def _check(names: list[str]) -> list[HostReport]:
 
 
 async def _trust(name: str, fingerprint: str) -> Host:
-    async with _inventories(_configured()) as inventories:
+    config = _configured()
+    async with _inventories(config) as inventories:
         host = _chosen(inventories, [name])[0]
         remote = Remote()
-        try:
-            await remote.trust(host, fingerprint)
-        finally:
-            await remote.close()
+        async with database(config) as store:  # before the key is taken: without a log nothing is trusted
+            try:
+                await remote.trust(host, fingerprint)
+            finally:
+                await remote.close()
+            detail = {"host_key": fingerprint, "known_hosts": str(host.known_hosts), "address": host.address}
+            async with store.begin() as db:
+                await record(db, AuditEvent.HOSTS_TRUSTED, host=host.name, detail=detail)
         return host
 
 

@@ -15,6 +15,8 @@ import structlog
 
 from bot.cli import main
 from bot.ssh.inventory import Host, load
+from storage import audit
+from storage.store import Store
 from tests.fakes.ssh import free_port
 
 Run = Callable[..., Awaitable[tuple[int, str, str]]]
@@ -27,7 +29,10 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
         if name.startswith(("OPSTHREAD_", "SLACK_", "OPENAI_", "DATABASE_")):
             monkeypatch.delenv(name)
 
-    async def call(*words: str, cwd: Path = tmp_path, hosts: Path | None = None) -> tuple[int, str, str]:
+    async def call(
+        *words: str, cwd: Path = tmp_path, hosts: Path | None = None, database: str = ""
+    ) -> tuple[int, str, str]:
+        monkeypatch.setenv("DATABASE_URL", database)
         monkeypatch.chdir(cwd)
         monkeypatch.setattr(sys, "argv", ["opsthread", *words])
         monkeypatch.setenv("OPSTHREAD_DATA_DIR", str(tmp_path / "data"))
@@ -62,7 +67,9 @@ def hosts_yml(folder: Path, demo: Host, known: Path) -> Path:
     return path
 
 
-async def test_trust_then_check_then_list(run: Run, demo: Host, tmp_path: Path) -> None:
+async def test_trust_then_check_then_list(
+    run: Run, demo: Host, tmp_path: Path, store: Store, database_url: str
+) -> None:
     path = hosts_yml(tmp_path, demo, tmp_path / "known")
     code, out, err = await run("hosts", "check", hosts=path)
     assert code == 1
@@ -70,12 +77,22 @@ async def test_trust_then_check_then_list(run: Run, demo: Host, tmp_path: Path) 
     assert "✗ gone" in out
     fingerprint = out.partition("--fingerprint ")[2].partition("`")[0]
 
-    code, out, err = await run("hosts", "trust", "good", "--fingerprint", "SHA256:x", hosts=path)
+    nowhere = "postgresql://nobody@127.0.0.1:1/none"
+    trust = ("hosts", "trust", "good", "--fingerprint")
+    code, out, err = await run(*trust, fingerprint, hosts=path, database=nowhere)
+    assert (code, out) == (1, ""), "what cannot be put into the audit log is not done"
+    assert "the database cannot be reached" in err
+
+    code, out, err = await run(*trust, "SHA256:x", hosts=path, database=database_url)
     assert (code, out) == (1, "")
     assert "nothing was written" in err
+    assert not (tmp_path / "known").exists()
 
-    code, out, err = await run("hosts", "trust", "good", "--fingerprint", fingerprint, hosts=path)
+    code, out, err = await run(*trust, fingerprint, hosts=path, database=database_url)
     assert (code, err) == (0, "")
+    async with store.begin() as db:
+        (row,) = await audit.list_(db, event="hosts.trusted")
+    assert (row.host, row.detail["host_key"]) == ("good", fingerprint)
     assert (tmp_path / "known").read_text().startswith("good ssh-ed25519 ")
 
     code, out, err = await run("hosts", "check", "good", "--json", hosts=path)
