@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 
-from bench import gate, redact, ssh, turns, wal
+from bench import audit, gate, redact, ssh, turns, wal
 from bot import log
 
 PROMISES = {  # all are ratios of medians of one run
@@ -16,7 +16,7 @@ PROMISES = {  # all are ratios of medians of one run
     "redact ratio": (9.0, "redaction in the worker to one pass of re with four words"),
     "turn overhead ratio": (3.0, "a turn less model and SSH to its bare statements and calls"),
 }
-PARTS = {"wal": wal, "ssh": ssh, "turns": turns, "gate": gate, "redact": redact}
+PARTS = {"wal": wal, "ssh": ssh, "turns": turns, "audit": audit, "gate": gate, "redact": redact}
 
 
 def main() -> int:
