@@ -6,11 +6,11 @@ import hashlib
 
 import psycopg
 import pytest
+from alembic import command
 
 from bot.audit.sealer import Sealer
-from storage import audit
+from storage import audit, migrate
 from storage.audit import digest
-from storage.migrate import upgrade
 from storage.store import Store
 from tests import make
 from tests.audit.conftest import Verified, chain_fault, filled
@@ -73,15 +73,15 @@ async def test_an_erased_payload_is_gone_and_the_chain_is_whole(
 
 
 async def test_rows_of_the_first_schema_are_kept_and_sealed(empty_database_url: str) -> None:
-    await upgrade(empty_database_url)
-    with psycopg.connect(empty_database_url) as admin:  # back to how the first schema left the table
-        admin.execute("""DROP TABLE audit_head; DROP TRIGGER audit_change ON audit; DROP TRIGGER audit_refuse ON audit;
-            DROP FUNCTION audit_change; DROP FUNCTION audit_refuse;
-            ALTER TABLE audit DROP salt, DROP erased_at, DROP link, DROP payload_digest, DROP digest, DROP hash""")
-        admin.execute("UPDATE alembic_version SET version_num = '0001'")
+    with migrate._connected(empty_database_url) as connection:
+        config = migrate._config()
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0001")
+        connection.commit()
+    with psycopg.connect(empty_database_url) as admin:
         admin.execute("""INSERT INTO audit (team, event, person, detail)
             SELECT 'T1', 'command.done', 'U01ALICE', jsonb_build_object('n', n) FROM generate_series(1, 1200) n""")
-    await upgrade(empty_database_url)
+    await migrate.upgrade(empty_database_url)
     store = Store(empty_database_url)
     sealer = Sealer(store, signer=None, sink=None)
     assert await sealer.seal() == 1200
