@@ -32,5 +32,6 @@ class AuditEvent(StrEnum):
     HOSTS_TRUSTED = "hosts.trusted"  # a host's key was written to known_hosts
     INVENTORY_RELOADED = "inventory.reloaded"  # a new reading of hosts.yml is in force
     INVENTORY_REFUSED = "inventory.refused"  # a changed hosts.yml has faults; the old reading stays
+    MODE_SET = "mode.set"  # the bot was stopped, made to read only, or set to work again
     POLICY_RELOADED = "policy.reloaded"  # other rules of the gate are in force
     SETTINGS_RELOADED = "settings.reloaded"  # other settings are in force
