@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 
 from bot.policy import languages, network, sql
-from bot.policy.kinds import check_kind
+from bot.policy.kinds import check_kind, check_pattern
 from bot.policy.lexer import Word, listed
 from bot.policy.match import read_options
 from bot.policy.paths import check_content, check_names
@@ -45,7 +45,7 @@ _FIND_VALUES = {
     ),
     **dict.fromkeys(listed("-maxdepth -mindepth"), r"[0-9]{1,3}"),
     **dict.fromkeys(listed("-user -group"), r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}"),
-    **dict.fromkeys(listed("-newer -anewer -cnewer -samefile"), r"/[A-Za-z0-9_./-]+"),
+    **dict.fromkeys(listed("-newer -anewer -cnewer -samefile"), r"/(?!net/|misc/|afs/)[A-Za-z0-9_./-]+"),
     "-newermt": r"[A-Za-z0-9 :.,+-]{1,40}",
     "-size": r"[+-]?[0-9]{1,12}[bcwkMG]?",
     "-type": r"[bcdpflsD](?:,[bcdpflsD])*",
@@ -59,6 +59,11 @@ _FIND_VALUES_RE = {name: re.compile(shape) for name, shape in _FIND_VALUES.items
 _EXEC = re.compile(
     r"ls(?: -[aAdhilnrsSt1FR]{1,12})?|stat|stat -c [%a-zA-Z :,]{1,40}|du(?: -[shkmabc]{1,6})?|wc(?: -[lcwm]{1,4})?"
     r"|md5sum|sha256sum|file(?: -b)?"
+)
+# Where -exec may read contents: nowhere that holds devices, pipes or files that answer to being read.
+_EXEC_READS = re.compile(r"(?:wc|md5sum|sha256sum|file)\b")
+_EXEC_ROOTS = re.compile(
+    r"/(?:var/log|usr|boot|lib|lib64|bin|sbin|etc|opt|srv|home|var/lib|var/cache|var/www)(?:/[A-Za-z0-9_.@+-]+)*/?"
 )
 _XARGS = frozenset({"ls", "stat", "basename", "dirname"})
 _PS_FORMATS = listed(
@@ -86,9 +91,11 @@ def find(words: tuple[Word, ...], scene: Scene) -> tuple[Word, ...]:
     at = 0
     while at < len(words) and words[at].text in ("-L", "-P", "-H"):
         at += 1
+    start = at
     while at < len(words) and words[at].text[:1] not in ("-", "(", "!"):
         check_names(words[at], scene)
         at += 1
+    options, roots = words[:start], words[start:at]
     while at < len(words):
         text = words[at].text
         if words[at].glob:
@@ -99,15 +106,17 @@ def find(words: tuple[Word, ...], scene: Scene) -> tuple[Word, ...]:
             value = words[at + 1] if at + 1 < len(words) else None
             if value is None or value.glob or not _FIND_VALUES_RE[text].fullmatch(value.text):
                 raise NotProved(f"find {text}: the value is not plain; quote it")
+            if "regex" in text:
+                check_pattern(value.text)
             at += 2
         elif text == "-exec":
-            at = _find_exec(words, at + 1)
+            at = _find_exec(words, at + 1, options, roots)
         else:
             raise NotProved(f"find {text} is not known to only read; list first, then ask for the change")
     return words
 
 
-def _find_exec(words: tuple[Word, ...], at: int) -> int:
+def _find_exec(words: tuple[Word, ...], at: int, options: tuple[Word, ...], roots: tuple[Word, ...]) -> int:
     end = at
     while end < len(words) and words[end].text not in (";", "+"):
         end += 1
@@ -116,6 +125,13 @@ def _find_exec(words: tuple[Word, ...], at: int) -> int:
         raise NotProved("find -exec must end with {} and ; or +")
     if not _EXEC.fullmatch(" ".join(texts[:-1])):
         raise NotProved("find -exec runs only ls, stat, du, wc, md5sum, sha256sum or file without asking")
+    if _EXEC_READS.match(texts[0]):
+        # Opening /dev/watchdog starts it, reading /proc/kmsg uses it up, and /dev/zero has no end.
+        plain = roots and all(_EXEC_ROOTS.fullmatch(w.text) and ".." not in w.text for w in roots)
+        if not plain or any(w.text != "-P" for w in options):
+            raise NotProved(
+                f"find -exec {texts[0]} reads files; without asking only below folders such as /var/log or /usr, without -L"
+            )
     return end + 1
 
 
@@ -271,6 +287,13 @@ def service(given: Given, scene: Scene) -> None:
         raise NotProved("service is known to only read as: service NAME status, service --status-all")
 
 
+def unit_show(given: Given, scene: Scene) -> None:
+    """Not the environment of a unit by name."""
+    for name, value in given.options:
+        if name in ("-p", "--property") and value and "environment" in value.text.lower():
+            raise NotProved("WARNING: the environment of a unit may hold secrets; name other properties")
+
+
 def docker_inspect(given: Given, scene: Scene) -> None:
     """Without a template it prints the container's environment."""
     if given.value("-f", "--format") in (None, "json", "table"):
@@ -322,6 +345,7 @@ AFTER: dict[str, Callable[[Given, Scene], tuple[str, ...] | None]] = {
     "iptables": iptables,
     "service": service,
     "docker_inspect": docker_inspect,
+    "unit_show": unit_show,
     "psql": sql.psql,
     "mysql": sql.mysql,
     "influx": sql.influx,

@@ -58,7 +58,7 @@ def with_extra(rules: Rules, extra: str) -> Rules:
     new = replace(
         rules,
         commands=MappingProxyType(table),
-        secrets=re.compile("|".join([rules.secrets.pattern, *(p.pattern for p in secrets)])),
+        secrets=_joined(rules.secrets, secrets),
         # A glob cannot be held against an operator's own patterns, so none runs by itself then.
         globs=re.compile(r"(?!)") if secrets else rules.globs,
         deny=rules.deny + _said(data.get("deny"), "deny"),
@@ -68,6 +68,15 @@ def with_extra(rules: Rules, extra: str) -> Rules:
     )
     check_examples(entries, new, _WHERE)
     return new
+
+
+def _joined(ours: re.Pattern[str], theirs: list[re.Pattern[str]]) -> re.Pattern[str]:
+    try:
+        return re.compile("|".join([ours.pattern, *(found.pattern for found in theirs)]))
+    except re.error as error:
+        raise SettingsError(
+            f"{_WHERE}: secrets: write patterns without flags and group names: {error}"
+        ) from None
 
 
 def _names(key: Any) -> list[str]:

@@ -15,11 +15,11 @@ from bot.policy.match import check_args, walk
 from bot.policy.nested import commands, rough_commands
 from bot.policy.showing import unshowable
 from bot.policy.spec import NotProved, Rules, Scene, Spec
+from bot.policy.wrappers import wrapped
 from storage.records import Decision, Verdict
 
 LONGEST = 2000
 MOST_STAGES = 12
-LONGEST_TIMEOUT = 60
 _BIN = ("/bin/", "/usr/bin/", "/sbin/", "/usr/sbin/")
 
 
@@ -44,8 +44,8 @@ def judge(
     if line is None:
         return Verdict(Decision.ASK, doubt, command, False, danger(command, found, rules))
     verdict = _judge_line(line, Scene(rules, targets), host_name=host_name, sudo_allowed=sudo_allowed)
-    if verdict.decision is Decision.ASK:
-        return replace(verdict, danger=danger(command, found, rules))
+    if verdict.decision is Decision.ASK and (why := danger(command, found, rules)):
+        return replace(verdict, danger=why)
     return verdict
 
 
@@ -88,22 +88,13 @@ def _prove(words: tuple[Word, ...], scene: Scene, *, host_name: str, sudo_allowe
             raise NotProved("sudo with options, or with nothing to run")
         inner = Scene(scene.rules, scene.targets, sudo=True)
         return (*words[:2], *_prove_one(words[2:], inner))
-    if head == "timeout":
-        return _prove_timeout(words, scene, host_name=host_name, sudo_allowed=sudo_allowed)
-    return _prove_one(words, scene)
-
-
-def _prove_timeout(
-    words: tuple[Word, ...], scene: Scene, *, host_name: str, sudo_allowed: bool
-) -> tuple[Word, ...]:
-    limit = words[1].text.removesuffix("s") if len(words) > 2 else ""
-    if scene.bounded or not (limit.isascii() and limit.isdigit() and 0 < int(limit[:9]) <= LONGEST_TIMEOUT):
-        raise NotProved(
-            f"timeout is known only as: timeout SECONDS COMMAND, with at most {LONGEST_TIMEOUT} seconds"
-        )
-    bounded = Scene(scene.rules, scene.targets, bounded=True)
-    inner = _prove(words[2:], bounded, host_name=host_name, sudo_allowed=sudo_allowed)
-    return (*words[:2], *inner)
+    taken = wrapped(words)
+    if taken is None:
+        return _prove_one(words, scene)
+    if head in scene.inside:
+        raise NotProved(f"{head} inside {head}")
+    inner = replace(scene, inside=(*scene.inside, head))
+    return (*words[:taken], *_prove(words[taken:], inner, host_name=host_name, sudo_allowed=sudo_allowed))
 
 
 def _prove_one(words: tuple[Word, ...], scene: Scene) -> tuple[Word, ...]:

@@ -20,6 +20,9 @@ _SHAPES: dict[str, tuple[str, str]] = {
     "size": (r"[+-]?[0-9]{1,12}[bcwkKmMgGtTPE]?i?B?", "a size such as 100M"),
     "numbers": (r"[0-9]{1,9}(?:,[0-9]{1,9}){0,60}", "numbers with commas"),
     "name": (r"[A-Za-z0-9_][A-Za-z0-9_.@%+:-]{0,127}", "a plain name"),
+    "label": (r"[A-Za-z_][A-Za-z0-9_.@%+:/-]{0,127}", "a name that is no number"),
+    "clock": (r"[0-9]{2}:[0-9]{2}(?::[0-9]{2})?", "a time such as 10:00:00"),
+    "tabs": (r"[0-9]{1,2}(?:,[0-9]{1,3}){0,9}", "tab stops"),
     "names": (r"[A-Za-z0-9_%+-][A-Za-z0-9_.%+:,-]{0,255}", "plain names with commas"),
     "columns": (r"[A-Za-z0-9_%+-][A-Za-z0-9_%.:,=+-]{0,255}", "columns with commas"),
     "package": (
@@ -72,6 +75,10 @@ _COMPILED = {kind: (re.compile(shape), said) for kind, (shape, said) in _SHAPES.
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,252})|[0-9A-Fa-f:]{2,45}|\[[0-9A-Fa-f:]{2,45}\]")
 _LOOPBACK = frozenset({"localhost", "ip6-localhost", "localhost.localdomain"})
 LONGEST_PATTERN = 500
+_BACK = re.compile(r"\\[1-9]")
+_NESTED = re.compile(r"[*+}]\\?\)(?:\\?[*+]|\\?\{[0-9]*,\\?\})")
+_TIMES = re.compile(r"\{(?:[0-9]*,)?([0-9]{1,9})\\?\}")
+_MOST_TIMES = 1000
 
 
 def check_kind(kind: str, word: Word, scene: Scene) -> None:
@@ -89,6 +96,8 @@ def check_kind(kind: str, word: Word, scene: Scene) -> None:
     shape, said = _COMPILED[kind]
     if not shape.fullmatch(word.text):
         raise NotProved(f"{word.text or 'an empty word'} is not {said}")
+    if word.text[:1] == "/":
+        check_names(word, scene)
 
 
 def known_kind(kind: str) -> bool:
@@ -136,8 +145,20 @@ def _pattern(word: Word, scene: Scene) -> None:
         raise NotProved("a pattern longer than 500 characters")
     if word.text.startswith("-"):
         raise NotProved(f"{word.text} looks like an option")
-    if "(" in word.text and re.search(r"\)[*+{]", word.text) and "\\1" in word.text:
+    check_pattern(word.text)
+
+
+def check_pattern(text: str) -> None:
+    """A regular expression that somebody else's engine reads. Raises NotProved for one that may eat time or memory."""
+    if _BACK.search(text):
         raise NotProved("a back reference, which may take for ever to match")
+    if _NESTED.search(text):
+        raise NotProved("a repeat of a group that ends in a repeat, which may take for ever to match")
+    times = 1
+    for most in _TIMES.findall(text):
+        times *= max(int(most), 1)
+    if times > _MOST_TIMES:
+        raise NotProved(f"repeats of more than {_MOST_TIMES} in a pattern, which may take all memory")
 
 
 def _text(word: Word, scene: Scene) -> None:

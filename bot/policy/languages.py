@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import re
 
-from bot.policy.kinds import check_kind
+from bot.policy.kinds import check_kind, check_pattern
 from bot.policy.lexer import Word, listed
 from bot.policy.match import read_options
 from bot.policy.spec import NotProved, Options, Scene
 
 _AWK_NEVER = re.compile(
-    r"system|getline|ENVIRON|PROCINFO|SYMTAB|FUNCTAB|ARGV|ARGC|ARGIND|close|fflush|func|while|\bdo\b|srand|@"
+    r"(?<![A-Za-z_])system(?![A-Za-z0-9_])|getline|ENVIRON|PROCINFO|SYMTAB|FUNCTAB|ARGV|ARGC|ARGIND|close|fflush|func|while|\bdo\b|srand|@"
     r"|[0-9]{8}|\bRS\b|\bBINMODE\b|\bextension\b|%[^a-zA-Z%]*(?:[0-9]{4}|\*)"
+    # A field far out, or one whose number is worked out, may take all memory when it is written.
+    r"|\$ *\(? *[0-9]{4}|\bNF *[-+*/%^]?=(?!=)|\bNF(?:\+\+|--)|\$ *\([^)]*\) *[-+*/%^]?=(?![=~])"
 )
 _AWK_LOOP = re.compile(
     r"\bfor *\( *(?:[a-zA-Z_]\w* +in +[a-zA-Z_]\w*"
     r"|[a-zA-Z_]\w* *= *[0-9]{1,3} *; *[a-zA-Z_]\w* *<=? *(?:NF|NR|[0-9]{1,6}) *; *[a-zA-Z_]\w*\+\+) *\)"
 )
+# In parentheses > compares. No quote and no slash: so no text or pattern can end in there.
+_AWK_IF = re.compile(r"\bif *\([^()\"/]*\)")
 _AWK = Options(values={"-F": "text", "-v": "text"})
 _SED_ADDRESS = r"(?:[0-9]{1,9}(?:~[0-9]{1,6})?|\$|/(?:[^/\\]|\\.)*/I?)"
 _SED_COMMAND = re.compile(
@@ -63,6 +67,7 @@ def awk(words: tuple[Word, ...], scene: Scene) -> tuple[Word, ...]:
     if at == len(words) or words[at].glob:
         raise NotProved("awk lacks a quoted program")
     awk_program(words[at].text)
+    check_pattern(_AWK_LOOP.sub(" ", words[at].text))
     for word in words[at + 1 :]:
         check_kind("file", word, scene)
     return words
@@ -77,7 +82,7 @@ def awk_program(program: str) -> None:
         raise NotProved(f"awk: {found[0]} is not known to be harmless")
     if re.search(r"\bfor\b", _AWK_LOOP.sub("", program)):
         raise NotProved("awk: only loops over fields or keys are known to end")
-    action = program[program.find("{") :] if "{" in program else ""
+    action = _AWK_IF.sub("", program[program.find("{") :] if "{" in program else "")
     if ">" in action.replace(">=", "") or "|" in action.replace("||", ""):
         raise NotProved(
             "awk: > or | in an action may write to a file or a program; put comparisons before the {"
@@ -97,6 +102,7 @@ def sed(words: tuple[Word, ...], scene: Scene) -> tuple[Word, ...]:
         scripts = [files.pop(0).text]
     for script in scripts:
         sed_script(script)
+        check_pattern(script.replace("\\1", ""))  # in a replacement it is what was matched
     for word in files:
         check_kind("file", word, scene)
     return words
@@ -126,6 +132,10 @@ def jq(words: tuple[Word, ...], scene: Scene) -> tuple[Word, ...]:
         raise NotProved("jq lacks a quoted filter")
     program = _JQ_TEXT.sub(" ", given.words[0].text)
     program = _JQ_KEYS.sub(" ", _JQ_FIELD.sub(" ", program))
+    if re.search(r"\* *[0-9]{5}|[0-9]{5} *\*", program):
+        raise NotProved("jq: a text times a large number takes all memory")
+    for text in _JQ_TEXT.findall(given.words[0].text):
+        check_pattern(text)
     if bad := re.search(r"[\\\"$@#?]{2}|[\\\"$@#]", program):
         raise NotProved(f"jq: {bad[0]} is not known to be harmless")
     for name in re.findall(r"[A-Za-z_]\w*", program):

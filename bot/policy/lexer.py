@@ -10,8 +10,13 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 _PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./^-]+")
+# Most words: all plain, or one quoted piece, up to the next blank or operator.
+_WHOLE = re.compile(
+    r"(?:([A-Za-z0-9_@%+=:,./^-]+)|'([ -&(-~]*)'|\"([^\"\\\\$`\x00-\x1f\x7f-\U0010ffff]*)\")(?=[ |&;]|$)"
+)
 _GLOB = re.compile(r"[*?]+|\[[!^]?[A-Za-z0-9_.,-]+\]")
 _OPERATOR = re.compile(r"&&|\|\||\|(?!&)|;(?!;)")
 _REDIRECT = re.compile(r"(2>&1|2> *|&> *|> *|< *)(/dev/null)?(?=[ |&;]|$)")
@@ -43,6 +48,9 @@ class Op(StrEnum):
     AND = "&&"
     OR = "||"
     THEN = ";"
+
+
+_OPS = {op.value: op for op in Op}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +101,11 @@ def literal(text: str) -> Word:
     return Word((Part(text),), text)
 
 
+@lru_cache(maxsize=8192)
+def _plain(text: str, bare: bool) -> Word:
+    return Word((Part(text),), text, False, bare)
+
+
 def lex(text: str) -> Line:
     """Read one line. Raises Unread, with a reason for people, on anything that is not surely understood."""
     stages: list[Stage] = []
@@ -103,20 +116,24 @@ def lex(text: str) -> Line:
     while True:
         while at < end and text[at] == " ":
             at += 1
-        if at < end and (found := _REDIRECT.match(text, at)):
+        char = text[at] if at < end else ""
+        if char in "2&<>" and at < end and (found := _REDIRECT.match(text, at)):
             redirects.append(_redirect(found[1].rstrip(), found[2]))
             at = found.end()
-        elif at == end or (found := _OPERATOR.match(text, at)):
+        elif at == end or (char in "&|;" and (found := _OPERATOR.match(text, at))):
             if not words:
                 raise Unread("an operator without a command" if at < end or ops else "an empty command")
             stages.append(Stage(tuple(words), tuple(redirects)))
             if at == end:
                 return Line(tuple(stages), tuple(ops))
             assert found is not None
-            ops.append(Op(found[0]))
+            ops.append(_OPS[found[0]])
             words, redirects, at = [], [], found.end()
         else:
-            word, at = _word(text, at)
+            if (found := _WHOLE.match(text, at)) and (plain := found[found.lastindex or 1]):
+                word, at = _plain(plain, found.lastindex == 1), found.end()
+            else:
+                word, at = _word(text, at)
             if not words:
                 _command_word(word)
             words.append(word)
@@ -137,12 +154,15 @@ def render(line: Line) -> str:
     for n, stage in enumerate(line.stages):
         if n:
             out.append(line.ops[n - 1].value)
-        out += [stage.words[0].render(), *(_argument(word) for word in stage.words[1:])]
+        out.append(stage.words[0].render())
+        out += map(_argument, stage.words[1:])
         out += stage.redirects
     return " ".join(out)
 
 
 def _argument(word: Word) -> str:
+    if word.bare and "^" not in word.text:
+        return word.text
     return word.text if not word.glob and _BARE.fullmatch(word.text) else word.render()
 
 

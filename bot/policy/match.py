@@ -42,9 +42,7 @@ def _option(text: str, following: Word | None, options: Options) -> tuple[list[t
     if text in options.flags or text in options.optional:
         return [(text, None)], 0
     if text in options.values:
-        if following is None:
-            raise NotProved(f"{text} lacks its value")
-        return [(text, following)], 1
+        return [(text, _value(text, following, options))], 1
     if text.startswith("--"):
         if equals and (name in options.values or name in options.optional):
             return [(name, Word((Part(value),), value))], 0
@@ -52,6 +50,20 @@ def _option(text: str, following: Word | None, options: Options) -> tuple[list[t
     if options.digits and text[1:].isdigit() and len(text) < 9:
         return [("-NUM", None)], 0
     return _bundle(text, following, options)
+
+
+def _value(name: str, following: Word | None, options: Options) -> Word:
+    """The word behind an option. One with a dash would, to programs that read their words in their own way, be
+    the next option (`sar -s -o 1 1`), so only numbers, times and columns may begin with one.
+    """
+    if following is None:
+        raise NotProved(f"{name} lacks its value")
+    text = following.text
+    if text[:1] == "-" and len(text) > 1 and not text[1].isdigit() and options.values[name] != "columns":
+        raise NotProved(
+            f"{text} behind {name} may be read as an option; write {name} and its value differently"
+        )
+    return following
 
 
 def _bundle(text: str, following: Word | None, options: Options) -> tuple[list[tuple[str, Word | None]], int]:
@@ -66,9 +78,7 @@ def _bundle(text: str, following: Word | None, options: Options) -> tuple[list[t
         elif name in options.values:
             if glued:
                 return [*found, (name, Word((Part(glued),), glued))], 0
-            if following is None:
-                raise NotProved(f"{name} lacks its value")
-            return [*found, (name, following)], 1
+            return [*found, (name, _value(name, following, options))], 1
         else:
             raise NotProved(f"the option {name if place == 1 else text} is not known to be harmless")
     return found, 0

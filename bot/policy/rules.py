@@ -30,6 +30,7 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _KEYS = listed("opts args sub require add add_last sudo check whole ask hint bare match not_match")
 _ARG = re.compile(r"(\{[^}]*\}|[a-z_]+)([?*+]|#(\d+))?")
 _MANY = 200
+_ANY_WORD = listed("name names word unit label interface text package user columns format filter kubename")
 
 
 def load_rules(extra: str | None = None) -> Rules:
@@ -215,7 +216,7 @@ def _kind(kind: str, where: str) -> str:
 
 
 def _args(text: str, where: str) -> tuple[Arg, ...]:
-    out = []
+    out: list[Arg] = []
     for item in text.split():
         found = _ARG.fullmatch(item)
         if not found:
@@ -231,6 +232,11 @@ def _args(text: str, where: str) -> tuple[Arg, ...]:
                 least, most = 1, _MANY
             case _:
                 least, most = 0, int(found[3])
+        if out and out[-1].kind[0] == "{" and not out[-1].least and found[1] in _ANY_WORD:
+            # Left out, its place would be taken by the next word: `nmcli con reload` for `nmcli con [show] [NAME]`.
+            raise SettingsError(
+                f"{where}: an optional word of a list before {found[1]} proves nothing; use sub"
+            )
         out.append(Arg(_kind(found[1], where), least, most))
     return tuple(out)
 

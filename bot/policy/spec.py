@@ -90,8 +90,13 @@ class Scene:
 
     rules: Rules
     targets: tuple[str, ...] = ()
-    bounded: bool = False  # inside `timeout N`: it ends by itself
+    inside: tuple[str, ...] = ()  # the wrappers around it, outermost first
     sudo: bool = False
+
+    @property
+    def bounded(self) -> bool:
+        """Inside `timeout N`, so that it ends by itself."""
+        return "timeout" in self.inside
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 
 from bot.policy.lexer import listed
 from bot.policy.spec import Given, NotProved, Scene
@@ -38,6 +39,17 @@ _NEVER = listed(
     "pg_shadow pg_authid pg_user_mapping rolpassword passwd authentication_string procedure union"
 )
 _PG_SHOW = re.compile(r"show +(?:all|[a-z_]+(?:\.[a-z_]+)?)", re.IGNORECASE)
+# Settings hold passwords of standbys and scripts; ask for them by name.
+_PG_SECRETS = (
+    "primary_conninfo", "ssl_passphrase_command", "archive_command", "restore_command", "archive_cleanup_command",
+    "recovery_end_command", "archive_library", "krb_server_keyfile", "session_preload_libraries",
+)  # fmt: skip
+_PG_SECRET = re.compile(r"conninfo|passphrase|_command\b|archive_library|keyfile")
+_PG_SETTINGS = re.compile(
+    r"select +[a-z_*, ]{1,120} +from +(?:pg_catalog\.)?pg_settings +where +name +(?:(?:=|like|ilike) +'([a-z_%.]{3,80})'"
+    r"|in *\( *'[a-z_.]{3,80}'(?: *, *'[a-z_.]{3,80}'){0,30} *\))(?: +order +by +[a-z0-9_]{1,20})?",
+    re.IGNORECASE,
+)
 _PG_META = re.compile(r"\\(?:l|d|dt|di|dv|dn|du|dx|db|conninfo|encoding)[+]?")
 _LIKE = r"(?: +like +'[A-Za-z0-9_%.-]{1,64}'| +where +variable_name(?: *= *| +like +)'[A-Za-z0-9_%]{1,64}')?"
 _MY_SHOW = re.compile(
@@ -62,8 +74,28 @@ def psql(given: Given, scene: Scene) -> None:
     if not statements and not given.has("-l", "--list", "--version"):
         raise NotProved('psql without -c reads commands from elsewhere; use psql -c "SELECT …"')
     for statement in statements:
-        if not (_PG_META.fullmatch(statement) or _PG_SHOW.fullmatch(_single(statement))):
-            _select(_single(statement), _PG_VIEWS)
+        if _PG_META.fullmatch(statement):
+            continue
+        plain = _single(statement)
+        if _PG_SECRET.search(plain.lower()) or plain.lower() == "show all":
+            raise NotProved("WARNING: SQL: settings that may hold a password; use SHOW name")
+        if _PG_SHOW.fullmatch(plain) or _setting_by_name(plain):
+            continue
+        if "pg_settings" in plain.lower():
+            raise NotProved(
+                "WARNING: SQL: pg_settings may hold a password; use SELECT … WHERE name = 'x' or SHOW x"
+            )
+        if re.search(r"\bformat\b", plain.lower()):
+            raise NotProved("SQL: format takes widths that fill the memory; use to_char or ||")
+        _select(plain, _PG_VIEWS)
+
+
+def _setting_by_name(statement: str) -> bool:
+    found = _PG_SETTINGS.fullmatch(statement)
+    if not found:
+        return False
+    pattern = (found[1] or "").lower().replace("%", "*").replace("_", "?")
+    return not any(fnmatchcase(name, pattern) for name in _PG_SECRETS)
 
 
 def mysql(given: Given, scene: Scene) -> None:

@@ -157,6 +157,7 @@ def test_plain_patterns_of_an_operator_are_taken_and_quick(pattern: str) -> None
         ("globs: ['.*']", "globs is not a key"),
         ("names: []", "names is not a key"),
         ("secrets: '^/x'", "secrets must be a list"),
+        ("secrets: ['(?i)x']", "without flags"),
         ("secrets: [1]", "put the pattern in quotes"),
         ("secrets: ['(a+)+$']", "a repeat of a group"),
         ("secrets: ['(?:a|ab)*$']", "a repeat of a group"),
