@@ -113,6 +113,13 @@ def check_host(word: Word, scene: Scene) -> None:
         )
 
 
+def check_endpoint(word: Word, scene: Scene) -> None:
+    """HOST:PORT of a target."""
+    host, _, port = word.text.rpartition(":")
+    if not re.fullmatch(r"[0-9]{1,5}", port) or not reachable(host, scene.targets):
+        raise NotProved(f"{word.text} is not HOST:PORT with a host among the targets of hosts.yml")
+
+
 def reachable(host: str, targets: tuple[str, ...]) -> bool:
     """Whether a host is this machine or one that the inventory lets dig, ping and curl reach."""
     if not _HOST.fullmatch(host):
@@ -180,6 +187,7 @@ _SPECIAL: dict[str, Callable[[Word, Scene], None]] = {
     "path": check_names,
     "file": _file_or_stdin,
     "host": check_host,
+    "endpoint": check_endpoint,
     "pattern": _pattern,
     "text": _text,
     "program": _name_of_program,

@@ -48,18 +48,12 @@ def load_rules(extra: str | None = None) -> Rules:
 
 @cache
 def _packaged() -> Rules:
-    folder = resources.files("bot.policy") / "rules"
-    texts = {f.name: f.read_text("utf-8") for f in folder.iterdir() if f.name.endswith(".yml")}
+    texts = _texts()
     code = [f.read_text("utf-8") for f in _sorted_sources()]
     digest = hashlib.sha256("\0".join([*(texts[n] for n in sorted(texts)), *code]).encode()).hexdigest()
-    base = read_yaml(texts.pop("paths.yml"), "paths.yml")
-    grave = read_yaml(texts.pop("dangerous.yml"), "dangerous.yml")
-    entries: dict[str, Any] = {}
-    for name in sorted(texts):
-        for key, entry in read_yaml(texts[name], name).items():
-            if key in entries:
-                raise SettingsError(f"{name}: {key} is there twice; merge the entries")
-            entries[key] = entry
+    base = read_yaml(texts["paths.yml"], "paths.yml")
+    grave = read_yaml(texts["dangerous.yml"], "dangerous.yml")
+    entries = _entries()
     table = commands(entries, "the packaged rules")
     rules = Rules(
         commands=MappingProxyType(table),
@@ -74,8 +68,27 @@ def _packaged() -> Rules:
         dangerous=MappingProxyType(said_of_programs(grave["programs"], "dangerous.yml")),
         digest=digest,
     )
+    _check_that_there_are_examples(entries)
     check_examples(entries, rules, "the packaged rules")
     return rules
+
+
+def _texts() -> dict[str, str]:
+    folder = resources.files("bot.policy") / "rules"
+    return {f.name: f.read_text("utf-8") for f in folder.iterdir() if f.name.endswith(".yml")}
+
+
+def _entries() -> dict[str, Any]:
+    """The entries of all tables as they are written."""
+    entries: dict[str, Any] = {}
+    for name, text in sorted(_texts().items()):
+        if name in ("paths.yml", "dangerous.yml"):
+            continue
+        for key, entry in read_yaml(text, name).items():
+            if key in entries:
+                raise SettingsError(f"{name}: {key} is there twice; merge the entries")
+            entries[key] = entry
+    return entries
 
 
 def _sorted_sources() -> Iterator[Any]:
@@ -250,6 +263,23 @@ def check_examples(entries: Mapping[str, Any], rules: Rules, where: str) -> None
             if (verdict.decision is Decision.ALLOW) != wanted:
                 said = "should run by itself" if wanted else "should not run by itself"
                 raise SettingsError(f"{where}: {key}: `{example}` {said}, but: {verdict.reason}")
+
+
+def _check_that_there_are_examples(entries: Mapping[str, Any]) -> None:
+    for key, entry in entries.items():
+        if isinstance(entry, str):
+            continue  # never allowed
+        kinds = {wanted for wanted, _ in _examples(entry or {})}
+        for wanted, name in ((True, "match"), (False, "not_match")):
+            if wanted not in kinds:
+                raise SettingsError(f"the packaged rules: {key}: lacks {name}; write an example of it")
+
+
+def packaged_examples() -> Iterator[tuple[str, bool, str]]:
+    """The examples of the packaged table: the entry's key, whether it runs by itself, and the command."""
+    for key, entry in _entries().items():
+        for wanted, example in _examples(entry):
+            yield key, wanted, example
 
 
 def _examples(entry: Any) -> Iterator[tuple[bool, str]]:
