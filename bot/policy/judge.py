@@ -71,7 +71,7 @@ def _judge_line(line: Line, scene: Scene, *, host_name: str, sudo_allowed: bool)
 
 def _plain_sudo(words: tuple[Word, ...]) -> tuple[Word, ...]:
     """`sudo` without `-n` would wait for a password that nobody can type."""
-    if words[0].text == "sudo" and len(words) > 1 and not any(w.text == "-n" for w in words[1:3]):
+    if words[0].text == "sudo" and len(words) > 1 and words[1].text != "-n":
         return (words[0], literal("-n"), *words[1:])
     return words
 

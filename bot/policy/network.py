@@ -26,7 +26,7 @@ _URL_ACTS = re.compile(
 )
 _CURL = Options(
     flags=listed(
-        "-s -S -I -v -k -i -f -G -4 -6 -N --silent --show-error --head --verbose --insecure --include --fail --get "
+        "-q -s -S -I -v -k -i -f -G -4 -6 -N --silent --show-error --head --verbose --insecure --include --fail --get "
         "--ipv4 --ipv6 --compressed --no-buffer --http1.1 --http2 --fail-with-body"),
     values={
         "-m": "small", "--max-time": "small", "--connect-timeout": "small", "-o": "{/dev/null}", "--output": "{/dev/null}",

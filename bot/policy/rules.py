@@ -158,11 +158,11 @@ def commands(entries: Mapping[str, Any], where: str) -> dict[str, Spec]:
         for name in str(key).split():
             if name in out:
                 raise SettingsError(f"{where}: {name} is there twice; merge the entries")
-            out[name] = _spec(name, entry, f"{where}: {name}", Options())
+            out[name] = _spec(name, entry, f"{where}: {name}", Options(), ())
     return out
 
 
-def _spec(name: str, entry: Any, where: str, above: Options) -> Spec:
+def _spec(name: str, entry: Any, where: str, above: Options, added: tuple[str, ...]) -> Spec:
     if isinstance(entry, str):
         entry = {"ask": entry}
     entry = entry or {}
@@ -174,8 +174,9 @@ def _spec(name: str, entry: Any, where: str, above: Options) -> Spec:
         if entry.get(key) and entry[key] not in known:
             raise SettingsError(f"{where}: {entry[key]} is not a checker; use {', '.join(sorted(known))}")
     options = _options(str(entry.get("opts", "")), where, above)
+    add = tuple(dict.fromkeys((*added, *str(entry.get("add", "")).split())))
     sub = {
-        word: _spec(f"{name} {word}", below, f"{where} {word}", options)
+        word: _spec(f"{name} {word}", below, f"{where} {word}", options, add)
         for words, below in (entry.get("sub") or {}).items()
         for word in str(words).split()
     }
@@ -185,7 +186,7 @@ def _spec(name: str, entry: Any, where: str, above: Options) -> Spec:
         args=_args(str(entry.get("args", "")), where),
         sub=MappingProxyType(sub),
         require=tuple(str(entry.get("require", "")).split()),
-        add=tuple(str(entry.get("add", "")).split()),
+        add=add,
         add_last=tuple(str(entry.get("add_last", "")).split()),
         sudo=bool(entry.get("sudo", False)),
         check=str(entry.get("check", "")),

@@ -4,67 +4,54 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import yaml
 
 from bot.policy.judge import LONGEST, judge
 from bot.policy.rules import load_rules
 from storage.records import Decision, Verdict
+from tests.policy.cases import TARGETS, Case, cases
 
-CASES = Path(__file__).parents[1] / "policy_cases"
 SHARED = Path(os.environ.get("SHARED", Path(__file__).parents[3] / "shared")) / "policy"
-TARGETS = ("*.example.com", "10.0.0.0/8")
 
 
 def verdict(command: str, *, sudo: bool = False) -> Verdict:
     return judge(command, load_rules(), host_name="web-1", sudo_allowed=sudo, targets=TARGETS)
 
 
-def cases(name: str) -> Iterator[tuple[str, str]]:
-    for group, found in yaml.safe_load((CASES / name).read_text("utf-8")).items():
-        for command in found.splitlines() if isinstance(found, str) else found:
-            yield group, command
+def named(case: Case) -> str:
+    return f"{case.group}-{case.command[:80]}"
 
 
-@pytest.mark.parametrize(("group", "command"), list(cases("allow.yml")))
-def test_a_harmless_read_runs_by_itself(group: str, command: str) -> None:
-    found = verdict(command)
-    assert found.decision is Decision.ALLOW, found.reason
-    assert found.parsed
-    assert found.run
+@pytest.mark.parametrize("case", list(cases("allow")), ids=named)
+def test_a_harmless_read_runs_by_itself(case: Case) -> None:
+    assert case.fault(load_rules()) is None
 
 
-@pytest.mark.parametrize(("reason", "command"), list(cases("ask.yml")))
-def test_what_is_not_proved_asks_with_a_reason_and_a_text_to_show(reason: str, command: str) -> None:
-    if command.startswith("'") and command.endswith("'"):
-        command = command[1:-1]  # written in quotes where YAML or the eye would trip
-    found = verdict(command)
-    assert found.decision is Decision.ASK, found
-    assert reason in found.reason
-    assert found.run
-    if not found.parsed:
-        assert found.run == command  # byte for byte
+@pytest.mark.parametrize("case", list(cases("ask")), ids=named)
+def test_what_is_not_proved_asks_with_a_reason_and_a_text_to_show(case: Case) -> None:
+    assert case.fault(load_rules()) is None
 
 
-@pytest.mark.parametrize(("reason", "command"), list(cases("deny.yml")))
-def test_a_disaster_or_a_text_that_cannot_be_shown_is_refused(reason: str, command: str) -> None:
-    if command == "LONG":
-        command = "echo " + "a" * LONGEST
-    found = verdict(command)
-    assert found.decision is Decision.DENY, found
-    assert reason in found.reason
-    assert found.run is None
+@pytest.mark.parametrize("case", list(cases("deny")), ids=named)
+def test_a_disaster_or_a_text_that_cannot_be_shown_is_refused(case: Case) -> None:
+    assert case.fault(load_rules()) is None
 
 
-@pytest.mark.parametrize(("why", "command"), list(cases("danger.yml")))
-def test_what_is_grave_needs_two_people_and_says_why(why: str, command: str) -> None:
-    found = verdict(command)
-    assert found.decision is Decision.ASK, found
-    assert bool(found.danger) is bool(why), found
-    assert why in found.danger
+@pytest.mark.parametrize("case", list(cases("danger")), ids=named)
+def test_what_is_grave_needs_two_people_and_says_why(case: Case) -> None:
+    assert case.fault(load_rules()) is None
+
+
+@pytest.mark.parametrize("case", list(cases("run")), ids=named)
+def test_what_runs_is_our_text_with_the_words_that_we_add(case: Case) -> None:
+    assert case.fault(load_rules()) is None
+
+
+@pytest.mark.parametrize("case", list(cases("sudo")), ids=named)
+def test_sudo_runs_by_itself_only_alone_and_before_what_is_in_its_list(case: Case) -> None:
+    assert case.fault(load_rules()) is None
 
 
 def test_only_what_is_asked_is_marked_dangerous() -> None:
@@ -72,46 +59,11 @@ def test_only_what_is_asked_is_marked_dangerous() -> None:
     assert verdict("rm -rf /").danger == ""
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "sudo systemctl status nginx",
-        "sudo -n ss -tulpn",
-        "sudo dmesg -T | tail -20",
-        "sudo cat /var/log/auth.log",
-    ],
-)
-def test_sudo_runs_by_itself_only_where_the_host_allows_it_and_never_asks_for_a_password(
-    command: str,
-) -> None:
-    assert verdict(command).decision is Decision.ASK
-    found = verdict(command, sudo=True)
+def test_sudo_needs_the_flag_of_the_host_and_never_asks_for_a_password() -> None:
+    assert verdict("sudo dmesg -T").decision is Decision.ASK
+    found = verdict("sudo dmesg -T", sudo=True)
     assert found.decision is Decision.ALLOW
-    assert found.run is not None
-    assert found.run.startswith("'sudo' -n ")
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        "sudo -u app ls",
-        "sudo rm x",
-        "sudo -s",
-        "sudo sudo ls",
-        "sudo -E ls",
-        "sudo cat /etc/shadow",
-        "sudo bash",
-        "sudo awk 1 | sudo sh",
-        "sudo -n -u app ls",
-        "sudo",
-        "sudo ps axe",
-        "sudo python3 -V",
-        "sudo A=b ls",
-        "sudo timeout 5 ls",
-    ],
-)
-def test_sudo_with_options_or_beyond_its_list_asks(command: str) -> None:
-    assert verdict(command, sudo=True).decision is not Decision.ALLOW
+    assert found.run == "'sudo' -n dmesg -T"
 
 
 def test_the_strictest_stage_decides() -> None:
