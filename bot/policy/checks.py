@@ -98,8 +98,6 @@ def find(words: tuple[Word, ...], scene: Scene) -> tuple[Word, ...]:
     options, roots = words[:start], words[start:at]
     while at < len(words):
         text = words[at].text
-        if words[at].glob:
-            raise NotProved(f"find: {text} is a glob among the predicates; quote it")
         if text in _FIND_FLAGS:
             at += 1
         elif text in _FIND_VALUES_RE:
@@ -218,8 +216,6 @@ def grep(given: Given, scene: Scene) -> tuple[str, ...]:
     if not given.has("-e", "--regexp"):
         if not words:
             raise NotProved("grep lacks a pattern")
-        if words[0].glob:
-            raise NotProved("grep: the pattern is a glob; quote it")
         check_kind("pattern", words[0], scene)
         words = words[1:]
     if (include := given.value("--include")) and not re.fullmatch(r"[A-Za-z0-9_.*-]*\.log[0-9.*]*", include):
@@ -236,12 +232,6 @@ def grep(given: Given, scene: Scene) -> tuple[str, ...]:
     for word in words:
         check_kind("file", word, scene)
     return ()
-
-
-def uniq(given: Given, scene: Scene) -> None:
-    """A second word would be written to."""
-    if len(given.words) > 1:
-        raise NotProved("uniq would write to its second file")
 
 
 def echo(words: tuple[Word, ...], scene: Scene) -> tuple[Word, ...]:
@@ -262,12 +252,6 @@ def printf(words: tuple[Word, ...], scene: Scene) -> tuple[Word, ...]:
     ):
         raise NotProved("printf with an option, a very wide field or a * width")
     return echo(words, scene)
-
-
-def date(given: Given, scene: Scene) -> None:
-    """A bare number sets the clock."""
-    if len(given.words) > 1:
-        raise NotProved("date with more than a format may set the clock")
 
 
 def seq(given: Given, scene: Scene) -> None:
@@ -312,13 +296,7 @@ def test(words: tuple[Word, ...], scene: Scene) -> tuple[Word, ...]:
     return words
 
 
-def _none(words: tuple[Word, ...], scene: Scene) -> tuple[Word, ...]:
-    """For entries that never run by themselves."""
-    raise NotProved("not known to only read")
-
-
 WHOLE: dict[str, Callable[[tuple[Word, ...], Scene], tuple[Word, ...]]] = {
-    "none": _none,
     "find": find,
     "xargs": xargs,
     "ps": ps,
@@ -339,8 +317,6 @@ AFTER: dict[str, Callable[[Given, Scene], tuple[str, ...] | None]] = {
     "top": top,
     "ping": ping,
     "grep": grep,
-    "uniq": uniq,
-    "date": date,
     "seq": seq,
     "iptables": iptables,
     "service": service,

@@ -46,7 +46,7 @@ def with_extra(rules: Rules, extra: str) -> Rules:
     table = dict(rules.commands) | commands(entries, _WHERE)
     for key in _list(data.get("ask"), "ask"):
         for name in _names(key):
-            table[name] = Spec(name, ask=f"{name} always asks here (the operator's rules)", whole="none")
+            table[name] = Spec(name, ask=f"{name} always asks here (the operator's rules)")
     secrets = [quick_pattern(p, f"{_WHERE}: secrets") for p in _list(data.get("secrets"), "secrets")]
     grave = _mapping(data.get("dangerous"), "dangerous")
     if wrong := sorted(str(key) for key in set(grave) - {"text", "programs"}):

@@ -83,7 +83,9 @@ def _prove(words: tuple[Word, ...], scene: Scene, *, host_name: str, sudo_allowe
         if scene.bounded:
             raise NotProved("timeout cannot end what sudo started")
         if not sudo_allowed:
-            raise NotProved(f"sudo is not allowed on {host_name} without asking")
+            raise NotProved(
+                f"sudo is not allowed on {host_name} without asking; what needs no root runs by itself without sudo"
+            )
         if len(words) < 3 or words[1].text != "-n" or words[2].text.startswith("-"):
             raise NotProved("sudo with options, or with nothing to run")
         inner = Scene(scene.rules, scene.targets, sudo=True)
@@ -98,13 +100,13 @@ def _prove(words: tuple[Word, ...], scene: Scene, *, host_name: str, sudo_allowe
 
 
 def _prove_one(words: tuple[Word, ...], scene: Scene) -> tuple[Word, ...]:
-    if words[0].glob or not words[0].text.isascii():
-        raise NotProved("the command's name is not plain")
     spec = scene.rules.commands.get(_base(words[0].text))
     if spec is None:
-        raise NotProved(f"{words[0].text} is not in the table of commands that only read")
+        alone = words[0].text.rpartition("/")[2]
+        named = f"; name the program alone: {alone}" if alone in scene.rules.commands else ""
+        raise NotProved(f"{words[0].text} is not in the table of commands that only read{named}")
     if scene.sudo and not spec.sudo:
-        raise NotProved(f"{spec.name} is not in the table for sudo")
+        raise NotProved(f"{spec.name} is not in the table for sudo; without sudo it may run by itself")
     try:
         return _with_added(words, spec, scene)
     except NotProved as doubt:
@@ -117,8 +119,6 @@ def _with_added(words: tuple[Word, ...], spec: Spec, scene: Scene) -> tuple[Word
     if not rest and spec.bare:
         raise NotProved(spec.bare)
     if spec.whole:
-        if spec.ask:
-            raise NotProved(spec.ask)
         return (command, *WHOLE[spec.whole](rest, scene))
     found, given = walk(rest, spec, scene)
     check_args(given.words, found.args, scene)

@@ -44,7 +44,6 @@ _SHAPES: dict[str, tuple[str, str]] = {
     "format": (r"[A-Za-z0-9 %.,:/_=+'\"\\(){}$\[\]|#-]{0,200}", "a plain format"),
     "keys": (r"[+-]?[0-9]{1,4}[A-Za-z0-9.,]{0,20}", "a sort key such as 2,2nr"),
     "ranges": (r"[0-9,-]{1,60}", "ranges such as 1,3-5"),
-    "ip": (r"[0-9A-Fa-f.:]{2,45}(?:/[0-9]{1,3})?", "an address"),
     "lsof": (
         r"\+[Ldf][0-9]?|\+D|[46]?(?:tcp|udp|TCP|UDP)?(?:@[0-9.]{7,15})?(?::[0-9a-z,-]{1,60})?|(?:TCP|UDP|tcp|udp):[\^A-Za-z0-9,_-]{1,60}"
         r"|/[A-Za-z0-9_./@:-]{0,250}",
@@ -84,7 +83,7 @@ _MOST_TIMES = 1000
 def check_kind(kind: str, word: Word, scene: Scene) -> None:
     """Raises NotProved when the word is not of this kind. A kind in braces, `{a|b}`, is one of these words."""
     if word.glob and kind not in ("path", "file", "text"):
-        raise NotProved(f"a glob where {_said(kind)} is expected")
+        raise NotProved(f"a glob where {_said(kind)} is expected; quote it")
     if kind[0] == "{":
         if word.text not in kind[1:-1].split("|"):
             raise NotProved(f"{word.text} is not one of {kind[1:-1].replace('|', ', ')}")
@@ -109,7 +108,8 @@ def check_host(word: Word, scene: Scene) -> None:
     """A name that will be asked of the network: loopback or among the inventory's targets."""
     if not reachable(word.text, scene.targets):
         raise NotProved(
-            f"{word.text} is not among the targets of hosts.yml; a name asked of the network may leak"
+            f"{word.text} is not among the targets of hosts.yml "
+            " (only they and localhost are asked of the network); a name may leak"
         )
 
 
@@ -150,8 +150,6 @@ def _contains(target: str, address: ipaddress.IPv4Address | ipaddress.IPv6Addres
 def _pattern(word: Word, scene: Scene) -> None:
     if len(word.text) > LONGEST_PATTERN:
         raise NotProved("a pattern longer than 500 characters")
-    if word.text.startswith("-"):
-        raise NotProved(f"{word.text} looks like an option")
     check_pattern(word.text)
 
 

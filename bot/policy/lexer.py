@@ -170,7 +170,7 @@ def _redirect(operator: str, target: str | None) -> str:
     if (operator == "2>&1") == (target is None):
         # In dash `&>` would put the command into the background, so it is spelled out.
         return ">/dev/null 2>&1" if operator == "&>" else operator + (target or "")
-    raise Unread("a redirect to something other than /dev/null")
+    raise Unread("a redirect to something other than /dev/null; leave it out, what is printed comes back")
 
 
 def _word(text: str, at: int) -> tuple[Word, int]:
@@ -195,8 +195,14 @@ def _word(text: str, at: int) -> tuple[Word, int]:
         else:
             raise Unread(_what(char))
         at = found.end()
-    if at == start or (at < end and text[at] in "<>"):
-        raise Unread("a redirect or & that is not one of the plain forms")
+    if at < end and text[at] in "<>":
+        raise Unread(
+            "a redirect that is not one of the plain forms; leave it out, what is printed comes back"
+        )
+    if at == start:
+        raise Unread(
+            "a redirect or & that is not one of the plain forms; leave it out, or quote the character"
+        )
     return _made(parts, bare=bool(_PLAIN.fullmatch(text, start, at))), at
 
 
@@ -210,7 +216,9 @@ def _made(parts: list[Part], bare: bool) -> Word:
     value = "".join(part.text for part in merged)
     glob = any(part.glob for part in merged)
     if glob and (merged[0].glob or value.startswith("-")):
-        raise Unread("a glob at the start of a word or in an option, which may become an option")
+        raise Unread(
+            "a glob at the start of a word or in an option, which may become an option; begin with the folder: /var/log/*.log"
+        )
     if not value.isascii():
         if value.startswith("-"):
             raise Unread("letters of another script in an option")
@@ -224,26 +232,28 @@ def _command_word(word: Word) -> None:
     if word.glob or not word.text.isascii() or not word.text:
         raise Unread("a command word that is not a plain name")
     if word.bare and word.text in KEYWORDS:
-        raise Unread(f"the shell keyword {word.text}")
+        raise Unread(f"the shell keyword {word.text}; send the commands one by one, or joined with ;")
     if word.text == "{}" or word.text.startswith("%") or "=" in word.text:
-        raise Unread("a brace, a job or an assignment where the command stands")
+        raise Unread(
+            "a brace, a job or an assignment where the command stands; for LC_ALL, LANG or TZ write env LC_ALL=C COMMAND"
+        )
 
 
 def _what(char: str) -> str:
     names = {
-        "$": "an expansion ($)",
-        "`": "a command substitution (`)",
+        "$": "an expansion ($); run what is inside by itself first and write its result out, or quote it",
+        "`": "a command substitution (`); run what is inside by itself first and write its result out",
         "~": "a tilde (write the path out)",
-        "#": "a comment or # (quote it)",
-        "(": "a subshell or parenthesis (quote it)",
+        "#": "a comment or # (leave it out, or quote it)",
+        "(": "a subshell or parenthesis (send its commands one by one, or quote it)",
         ")": "a parenthesis (quote it)",
         "{": "a brace (quote it)",
         "}": "a brace (quote it)",
         "!": "an exclamation mark (quote it)",
         "'": "a quote that is not closed",
-        '"': "an expansion in double quotes, or a quote that is not closed",
+        '"': "an expansion in double quotes (write the value out, or use single quotes), or a quote that is not closed",
         "\\": "a backslash at the end",
-        "[": "a bracket that is not a plain glob (quote it)",
+        "[": "a bracket that is not a plain glob (quote it; for a question use test -f PATH)",
         "]": "a bracket (quote it)",
     }
     return names.get(char, f"the character U+{ord(char):04X} outside quotes")

@@ -53,7 +53,7 @@ def _packaged() -> Rules:
     digest = hashlib.sha256("\0".join([*(texts[n] for n in sorted(texts)), *code]).encode()).hexdigest()
     base = read_yaml(texts["paths.yml"], "paths.yml")
     grave = read_yaml(texts["dangerous.yml"], "dangerous.yml")
-    entries = _entries()
+    entries = packaged_entries()
     table = commands(entries, "the packaged rules")
     rules = Rules(
         commands=MappingProxyType(table),
@@ -78,7 +78,7 @@ def _texts() -> dict[str, str]:
     return {f.name: f.read_text("utf-8") for f in folder.iterdir() if f.name.endswith(".yml")}
 
 
-def _entries() -> dict[str, Any]:
+def packaged_entries() -> dict[str, Any]:
     """The entries of all tables as they are written."""
     entries: dict[str, Any] = {}
     for name, text in sorted(_texts().items()):
@@ -278,7 +278,7 @@ def _check_that_there_are_examples(entries: Mapping[str, Any]) -> None:
 
 def packaged_examples() -> Iterator[tuple[str, bool, str]]:
     """The examples of the packaged table: the entry's key, whether it runs by itself, and the command."""
-    for key, entry in _entries().items():
+    for key, entry in packaged_entries().items():
         for wanted, example in _examples(entry):
             yield key, wanted, example
 

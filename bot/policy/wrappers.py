@@ -52,7 +52,7 @@ def wrapped(words: tuple[Word, ...]) -> int | None:
 
 def _bare(name: str) -> str:
     return (
-        "env shows the environment, in which secrets may stand"
+        "env shows the environment, in which secrets may stand; it runs by itself as: env LC_ALL=C ls"
         if name == "env"
         else f"{name} lacks a command"
     )

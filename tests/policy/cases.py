@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 
-from bot.policy.judge import LONGEST, judge
+from bot.policy.judge import judge
 from bot.policy.rules import packaged_examples
 from bot.policy.spec import Rules
 from storage.records import Decision, Verdict
@@ -40,7 +41,7 @@ def _fault(case: Case, found: Verdict) -> str | None:
     match case.file, case.group:
         case "allow", _:
             right = found.decision is Decision.ALLOW and found.parsed and bool(found.run) and not found.danger
-        case "ask", reason:
+        case (("ask" | "words"), reason):
             right = found.decision is Decision.ASK and reason in found.reason and bool(found.run)
             right = right and (found.parsed or found.run == case.command)  # byte for byte
         case "deny", reason:
@@ -62,11 +63,14 @@ def _fault(case: Case, found: Verdict) -> str | None:
 
 
 def cases(name: str) -> Iterator[Case]:
-    """The cases of one file. A group is a list, or a text with one command a line."""
+    """The cases of one file. A group is a list, or a text with one command a line; a{9} and w{9} stand for many letters
+    or words.
+    """
     for group, found in yaml.safe_load((FOLDER / f"{name}.yml").read_text("utf-8")).items():
         for command in found.splitlines() if isinstance(found, str) else found:
-            if command == "LONG":
-                command = "echo " + "a" * LONGEST
+            command = re.sub(
+                r"([aw])\{(\d+)\}", lambda m: (m[1] if m[1] == "a" else "w ") * int(m[2]), command
+            )
             if name == "ask" and command.startswith("'") and command.endswith("'"):
                 command = command[1:-1]  # written in quotes where YAML or the eye would trip
             yield Case(name, group, command)
