@@ -72,8 +72,10 @@ async def _measure(
             await remote.run(host, COMMAND, limit_s=30)
             ours.append(time.perf_counter() - began)
             began = time.perf_counter()
-            wanted = Wanted(f"c{n}", host.name, "", COMMAND, reason="bench", purpose="", policy="")
-            await executor.read(host, wanted, limit_s=30)
+            wanted = Wanted(
+                f"c{n}", host.name, "", "", COMMAND, reason="bench", purpose="", policy="", limit_s=30
+            )
+            await executor.read(host, wanted)
             whole.append(time.perf_counter() - began)
             apart.append(commits.take())
     exec_only = [a - b for a, b in zip(whole, apart, strict=True)]

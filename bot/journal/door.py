@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from bot.events import Event, Screen
 from bot.redact import RedactionWorker
 from storage import audit, outbox, turns
+from storage.audit import AuditEvent
 from storage.records import Claim, Message, Session, ToolCall, Turn
 from storage.storable import storable
 from storage.store import Db, Store
@@ -63,7 +64,7 @@ class Door:
             await outbox.add(db, team=self.turn.team, session_id=self.session.id, posts=posts)
 
     async def audit(
-        self, db: Db, event: str, *, host: str = "", detail: dict[str, object] | None = None
+        self, db: Db, event: AuditEvent, *, host: str = "", detail: dict[str, object] | None = None
     ) -> None:
         """One row of the audit log, as this turn's person."""
         await audit.add(

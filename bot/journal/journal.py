@@ -15,6 +15,7 @@ from bot.journal.door import Door
 from bot.journal.ledger import Ledger
 from bot.journal.writer import Writer
 from storage import approvals, history, milestones, sessions, tasks, turns
+from storage.audit import AuditEvent
 from storage.records import Message, MilestoneKind, MilestoneSource, Role, TurnState
 from storage.store import Db
 
@@ -185,7 +186,7 @@ class Journal:
             event = ApprovalClosed(approval=approval, by=approval.decided_by or "")
             await self._door.post(db, event)
             await self._door.audit(
-                db, "approval.revoked", detail={"approval": approval.id, "by": approval.decided_by}
+                db, AuditEvent.APPROVAL_REVOKED, detail={"approval": approval.id, "run": approval.run}
             )
             closed.append(event)
         return closed

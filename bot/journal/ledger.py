@@ -16,6 +16,7 @@ from bot.journal.door import Door
 from bot.journal.writer import Writer
 from bot.redact import RedactionWorker
 from storage import approvals, commands, control
+from storage.audit import AuditEvent
 from storage.records import Approval, Command, Decision, Ended, Output, Turn
 from storage.store import Db
 
@@ -24,15 +25,20 @@ OPEN_CARDS = 2  # approvals a session may have open at once
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A command that is about to be claimed. policy: the digest of the rules that judged it."""
+    """A command that is about to be claimed.
+
+    where: account, address and port. policy: the digest of the rules that judged it. limit_s: seconds it may take.
+    """
 
     call_id: str
     host: str
+    where: str
     fingerprint: str
     run: str
     reason: str
     purpose: str
     policy: str
+    limit_s: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +107,13 @@ class Ledger:
                 wanted = Wanted(
                     call_id=used.call_id,
                     host=host.name,
+                    where=f"{host.user}@{host.address}:{host.port}",
                     fingerprint=host.fingerprint,
                     run=used.run,
                     reason=used.reason,
                     purpose=used.purpose,
                     policy=policy,
+                    limit_s=used.limit_s,
                 )
                 command = await self._claim(db, wanted, decision=Decision.ASK, approval=used)
                 if command is not None:
@@ -138,9 +146,9 @@ class Ledger:
             if first:  # else somebody, perhaps an earlier try of ours, has told it already
                 await self._door.audit(
                     db,
-                    f"command.{ended.state}",
+                    AuditEvent(f"command.{ended.state}"),
                     host=command.host,
-                    detail=ended_detail(command.id, ended, redactions),
+                    detail=ended_detail(command, ended, redactions),
                 )
                 await self._door.post(db, event)
             return (event,)
@@ -154,7 +162,9 @@ class Ledger:
         event = CommandRefused(host=host, run=run, reason=reason)
 
         async def write(db: Db, _again: bool) -> Sequence[Event]:
-            await self._door.audit(db, "command.refused", host=host, detail={"run": run, "reason": reason})
+            await self._door.audit(
+                db, AuditEvent.COMMAND_REFUSED, host=host, detail={"run": run, "reason": reason}
+            )
             return (event,)
 
         await self._writer.put(write)
@@ -177,12 +187,17 @@ class Ledger:
             await self._door.post(db, event)
             await self._door.audit(
                 db,
-                "approval.opened",
+                AuditEvent.APPROVAL_OPENED,
                 detail={
                     "approval": stored.id,
-                    "hosts": [host.name for host in stored.hosts],
+                    "hosts": [
+                        f"{h.name} {h.user}@{h.address}:{h.port} {h.fingerprint}" for h in stored.hosts
+                    ],
                     "run": stored.run,
+                    "limit_s": stored.limit_s,
                     "reason": stored.reason,
+                    "requester": stored.requester,
+                    "approvers": list(question.approvers),
                     "needs": stored.needs,
                     "policy": stored.policy,
                     "digest": stored.digest,
@@ -224,7 +239,7 @@ class Ledger:
         if command is not None:
             await self._door.audit(
                 db,
-                "command.started",
+                AuditEvent.COMMAND_STARTED,
                 host=wanted.host,
                 detail={
                     "command": command.id,
@@ -233,8 +248,11 @@ class Ledger:
                     "reason": wanted.reason,
                     "policy": wanted.policy,
                     "approval": approval.id if approval else None,
-                    "approved_by": approval.decided_by if approval else None,
+                    "approved_by": await approvals.approvers(db, approval.id) if approval else [],
+                    "call": wanted.call_id,
+                    "where": wanted.where,
                     "host_key": wanted.fingerprint,
+                    "limit_s": wanted.limit_s,
                 },
             )
         return command
@@ -253,17 +271,20 @@ async def redacted(ended: Ended, redaction: RedactionWorker) -> tuple[Ended, int
     return kept, len(out.found) + len(err.found) + len(note.found)
 
 
-def ended_detail(command_id: int, ended: Ended, redactions: int) -> dict[str, object]:
+def ended_detail(command: Command, ended: Ended, redactions: int) -> dict[str, object]:
     """What the audit log keeps of a command's end; of the output its sizes and the digest of what was kept."""
     kept = hashlib.sha256(f"{ended.stdout}\0{ended.stderr}".encode(errors="surrogatepass")).hexdigest()
     return {
-        "command": command_id,
+        "command": command.id,
+        "run": command.run,
+        "approval": command.approval_id,
         "exit_status": ended.exit_status,
         "signal": ended.signal,
         "note": ended.note,
         "seconds": round(ended.seconds, 3),
-        "bytes": ended.stdout_bytes + ended.stderr_bytes,
+        "stdout_bytes": ended.stdout_bytes,
+        "stderr_bytes": ended.stderr_bytes,
         "truncated": ended.truncated,
         "redactions": redactions,
-        "output": kept,
+        "output_sha256": kept,
     }

@@ -39,7 +39,7 @@ class Executor:
             at = at.via
         return Place(host, fingerprint, tuple(bastions))
 
-    async def read(self, host: Host, wanted: Wanted, *, limit_s: int) -> Part:
+    async def read(self, host: Host, wanted: Wanted) -> Part:
         """Run an allowed command (the host's key is filled in here). Cancelling ends it on the host."""
         try:
             wanted = replace(wanted, fingerprint=await self._remote.fingerprint(host))
@@ -53,7 +53,7 @@ class Executor:
             return Part(host.name, "not run: this very call was claimed before; make a new call")
         try:
             outcome = await self._remote.run(
-                host, wanted.run, limit_s=limit_s, on_progress=self._progress(command)
+                host, wanted.run, limit_s=wanted.limit_s, on_progress=self._progress(command)
             )
         except HostError as error:
             return await self._not_sent(command, error)

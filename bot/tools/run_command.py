@@ -188,13 +188,15 @@ class RunCommand:
         wanted = Wanted(
             call_id=call.id,
             host=j.host.name,
+            where=f"{j.host.user}@{j.host.address}:{j.host.port}",
             fingerprint="",
             run=j.verdict.run,
             reason=j.verdict.reason,
             purpose=arguments.purpose,
             policy=self._rules().digest,
+            limit_s=self._limit(arguments, j.host),
         )
-        return [await self._executor.read(j.host, wanted, limit_s=self._limit(arguments, j.host))]
+        return [await self._executor.read(j.host, wanted)]
 
     async def _denied(self, j: _Judged) -> list[Part]:
         await self._ledger.refused(host=j.host.name, run=j.verdict.run or "", reason=j.verdict.reason)

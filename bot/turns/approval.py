@@ -10,6 +10,7 @@ from bot.access import Actor, approval_refusal, rule_for
 from bot.events import ApprovalClosed, Event, Noted, Screen
 from bot.ssh.inventory import Inventory
 from storage import approvals, audit, outbox, sessions, turns
+from storage.audit import AuditEvent
 from storage.errors import NotFound
 from storage.records import Approval, ApprovalState, Session, Turn
 from storage.store import Db, Store
@@ -36,7 +37,9 @@ class Approvals:
         refusal = await self._refusal(approval, turn, actor=actor, approve=approve)
         async with self.store.begin() as db:
             if refusal:
-                await _record(db, "approval.refused_answer", approval, actor, os_account, said=refusal)
+                await _record(
+                    db, AuditEvent.APPROVAL_REFUSED_ANSWER, approval, actor, os_account, said=refusal
+                )
                 return False, refusal
             await turns.lock(db, turn.id)  # a Stop at the same moment takes them in this order
             said = await approvals.approvers(db, approval.id)
@@ -46,9 +49,15 @@ class Approvals:
             if answered is None:
                 now = await approvals.get(db, approval.id)
                 late = _already(now, mine=actor.id in said)
-                await _record(db, "approval.late_answer", approval, actor, os_account, said=late)
+                await _record(db, AuditEvent.APPROVAL_LATE_ANSWER, approval, actor, os_account, said=late)
                 return False, late
-            await _record(db, f"approval.{'approved' if approve else 'denied'}", answered, actor, os_account)
+            await _record(
+                db,
+                AuditEvent.APPROVAL_APPROVED if approve else AuditEvent.APPROVAL_DENIED,
+                answered,
+                actor,
+                os_account,
+            )
             if answered.state is ApprovalState.OPEN:
                 said_so = f"approved by {answered.decided_by}; another person must approve it too"
                 note = Noted(key=f"half:{approval.id}", text=f"Approval {approval.id} {said_so}.")
@@ -66,12 +75,12 @@ class Approvals:
                 turn = await turns.get(db, approval.turn_id)
                 await audit.add(
                     db,
-                    "approval.expired",
+                    AuditEvent.APPROVAL_EXPIRED,
                     team=approval.team,
                     person=approval.requester,
                     session_id=approval.session_id,
                     turn_id=approval.turn_id,
-                    detail={"approval": approval.id},
+                    detail={"approval": approval.id, "run": approval.run},
                 )
                 await self._closed(db, approval, turn, by="")
                 await turns.make_ready(db, turn.id)
@@ -130,7 +139,7 @@ def _already(approval: Approval, *, mine: bool) -> str:
 
 
 async def _record(
-    db: Db, event: str, approval: Approval, actor: Actor, os_account: str, *, said: str = ""
+    db: Db, event: AuditEvent, approval: Approval, actor: Actor, os_account: str, *, said: str = ""
 ) -> None:
     await audit.add(
         db,
@@ -140,5 +149,11 @@ async def _record(
         os_account=os_account,
         session_id=approval.session_id,
         turn_id=approval.turn_id,
-        detail={"approval": approval.id, "run": approval.run, "said": said},
+        detail={
+            "approval": approval.id,
+            "hosts": [host.name for host in approval.hosts],
+            "run": approval.run,
+            "digest": approval.digest,
+            "said": said,
+        },
     )

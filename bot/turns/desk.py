@@ -13,7 +13,8 @@ from bot.events import Screen
 from bot.journal import Journal
 from bot.turns.arrival import Arrival, Receipt
 from bot.turns.turn import MOST_RESUMED, TurnParts, fail_turn, run_turn, stop_turn
-from storage import inbox, people, sessions, turns
+from storage import audit, inbox, people, sessions, turns
+from storage.audit import AuditEvent
 from storage.errors import LeaseLost, StorageError
 from storage.records import Claim, Front, Session, Turn, TurnState
 from storage.store import Db, Store
@@ -142,7 +143,17 @@ class Desk:
     async def stop(self, turn_id: int, *, by: str, by_name: str) -> TurnState:
         """Ask for a turn to be stopped, wherever it is at work. Returns its state before."""
         async with self._store.begin() as db:
+            turn = await turns.get(db, turn_id)
             state = await turns.request_stop(db, turn_id=turn_id, by=by_name or by)
+            await audit.add(
+                db,
+                AuditEvent.TURN_STOPPED,
+                team=turn.team,
+                person=by or turn.person,
+                session_id=turn.session_id,
+                turn_id=turn_id,
+                detail={"state_before": state, "how": by_name},
+            )
         work = self._work.get(turn_id)
         if work is not None:
             self._cancel(work, by_name or by)

@@ -15,6 +15,7 @@ from bot.ssh.inventory import Inventory
 from bot.ssh.remote import Outcome, Remote
 from bot.tools.execution import change_key, ended
 from storage import approvals, audit, commands, outbox, sessions, turns
+from storage.audit import AuditEvent
 from storage.records import Approval, Command, Front, Session, Turn
 from storage.store import Store
 
@@ -85,12 +86,12 @@ class Leftovers:
             await outbox.add(db, team=approval.team, session_id=session.id, posts=posts)
             await audit.add(
                 db,
-                f"command.{end.state}",
+                AuditEvent(f"command.{end.state}"),
                 team=approval.team,
                 person=approval.requester,
                 session_id=session.id,
                 turn_id=turn.id,
                 host=command.host,
-                detail=ended_detail(command.id, end, redactions),
+                detail=ended_detail(command, end, redactions),
             )
         logger.info("collected a change that was left running", command=command.id, state=end.state)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from bot.access import Actor, hosts_for, is_approver
 from bot.ssh.inventory import Inventory
 from storage import audit, control, turns
+from storage.audit import AuditEvent
 from storage.control import EVERY_TEAM, Mode, Switch
 from storage.store import Store
 
@@ -49,7 +50,12 @@ async def set_mode(
     async with store.begin() as db:
         await control.set_mode(db, team=team, mode=mode, by=by, why=why)
         await audit.add(
-            db, "mode.set", team=team, person=person, os_account=os_account, detail={"mode": mode, "why": why}
+            db,
+            AuditEvent.MODE_SET,
+            team=team,
+            person=person,
+            os_account=os_account,
+            detail={"mode": mode, "why": why},
         )
         going = await turns.all_unfinished(db, team=None if team == EVERY_TEAM else team)
     if mode is not Mode.STOPPED:

@@ -23,6 +23,8 @@ class AuditEvent(StrEnum):
     APPROVAL_REFUSED_ANSWER = "approval.refused_answer"  # an answer of somebody who may not give it
     APPROVAL_LATE_ANSWER = "approval.late_answer"  # an answer after the end; nothing was done
 
+    TURN_STOPPED = "turn.stopped"  # somebody asked for a turn to be stopped
+
     SESSION_VIEWED = "session.viewed"  # `sessions show`
     SESSION_EXPORTED = "session.exported"  # `sessions export`, as lines or as a post-mortem
     OUTPUT_VIEWED = "output.viewed"  # the kept output of a command was read

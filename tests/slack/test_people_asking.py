@@ -31,7 +31,7 @@ async def card(
         stored = await approvals.open_(
             db,
             replace(
-                make.approval(run="sudo -n systemctl restart nginx"),
+                make.approval(),
                 team="T01TEAM",
                 session_id=session.id,
                 turn_id=turn.id,
@@ -40,7 +40,7 @@ async def card(
                 requester=asker,
                 digest=f"d{session.id}",
                 expires_at=datetime.now(UTC) + timedelta(minutes=10),
-                **changes,
+                **{"run": "sudo -n systemctl restart nginx", **changes},
             ),
         )
         view = bot.front.screen(session, turn)
@@ -240,3 +240,66 @@ async def test_an_expired_card_is_closed_without_a_person(start: Start, slack: F
     await bot.post(*bot.front.screen(session, turn).posts(closed))
     await slack.until(lambda: not buttons(message))
     assert message["text"].startswith("Expired at ")
+
+
+async def test_anybody_with_a_host_may_hold_the_bot_and_an_approver_sets_it_back(
+    start: Start, slack: FakeSlack
+) -> None:
+    slack.user("U09EVE", "eve")
+    await start()
+    assert "mode normal" in (await response(slack, "U01ALICE", "mode")).lower()
+    assert "may use a host" in await response(slack, "U09EVE", "mode stopped")
+    assert "Mode read-only since" in await response(slack, "U01ALICE", "mode read-only deploy freeze")
+    shown = await response(slack, "U03CAROL", "mode")
+    assert "set by alice (deploy freeze)" in shown
+    assert "names as approver" in await response(slack, "U01ALICE", "mode normal")
+    assert "Mode normal" in await response(slack, "U02BOB", "mode normal")
+    assert "no command of mine" in await response(slack, "U02BOB", "mode sideways")
+    assert slack.violations == []
+
+
+async def test_a_card_says_that_two_people_are_needed_and_who_asked_by_which_message(
+    start: Start, slack: FakeSlack
+) -> None:
+    bot = await start()
+    _, message = await card(bot, slack, needs=2, danger="removes folders", run="rm  -r   /srv/x")
+    shown = words(message)
+    assert "Two different people must approve it" in shown
+    assert "removes folders" in shown
+    assert "The message: “restart nginx on web-1”" in shown
+    assert "rm␠␠-r␠␠␠/srv/x" in shown
+    assert "␠ stands for a space" in shown
+    await slack.click(message, "approve", "U02BOB")
+    assert "another person must approve it too" in str((await told(slack))["text"])
+    await slack.until(
+        lambda: any("approved by bob" in words(m) for m in slack.posts(C, message["thread_ts"]))
+    )
+    assert buttons(message), "it is still open"
+
+
+async def test_show_leaves_out_what_ran_on_hosts_the_asker_may_not_use(
+    start: Start, slack: FakeSlack
+) -> None:
+    bot = await start()
+    root = await slack.mention("U01ALICE", "look at both")
+    session = await bot.session(C, root["ts"])
+    (turn,) = await bot.turns()
+    assert session is not None
+    async with bot.store.begin() as db:
+        for host in ("web-1", "vault-1"):
+            await commands.claim(
+                db,
+                team="T01TEAM",
+                session_id=session.id,
+                turn_id=turn.id,
+                call_id="c1",
+                host=host,
+                run=f"uptime of {host}",
+                decision=Decision.ALLOW,
+                reason="reads",
+                approval_id=None,
+            )
+    shown = await response(slack, "U01ALICE", f"show {session.id}")
+    assert "uptime of web-1" in shown
+    assert "uptime of vault-1" not in shown
+    assert "1 commands ran on hosts that you may not use from here" in shown

@@ -31,8 +31,7 @@ async def test_a_host_whose_command_cannot_be_recorded_is_told_as_not_run() -> N
     silent = cast(Any, Silent())
     part = await Executor(remote=silent, journal=silent).read(
         cast(Any, SimpleNamespace(name="web-1")),
-        Wanted("c", "web-1", "", "'uptime'", reason="", purpose="", policy=""),
-        limit_s=5,
+        Wanted("c", "web-1", "", "", "'uptime'", reason="", purpose="", policy="", limit_s=5),
     )
     assert part.host == "web-1"
     assert part.headline.startswith("not run: the audit log is unavailable")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.slack.incoming import Clicked, Commanded, Ignored, Said, Us, parse
+from bot.slack.incoming import Clicked, Commanded, Deleted, Ignored, Said, Us, parse
 from tests.fakes.slack.rules import SHARED
 
 US = Us("T1", "U0BOT")
@@ -54,6 +54,15 @@ def test_the_session_is_the_same_with_and_without_a_team_id() -> None:
     assert isinstance(with_team, Said)
     assert isinstance(without, Said)
     assert (with_team.team, with_team.session_key) == (without.team, without.session_key)
+
+
+def test_a_deleted_message_and_the_tombstone_of_a_root_are_known_by_their_old_key() -> None:
+    gone = event(subtype="message_deleted", deleted_ts="1.000001", ts="2.000000", user=None, text=None)
+    assert parse(gone, US) == Deleted("T1:C1:1.000001")
+    left = {"type": "message", "subtype": "tombstone", "ts": "1.000001", "user": "USLACKBOT"}
+    assert parse(event(subtype="message_changed", message=left, ts="2.0"), US) == Deleted("T1:C1:1.000001")
+    edited = {"type": "message", "ts": "1.000001", "user": "U1", "text": "hi!"}
+    assert isinstance(parse(event(subtype="message_changed", message=edited, ts="2.0"), US), Ignored)
 
 
 @pytest.mark.parametrize("subtype", ["file_share", "thread_broadcast"])
