@@ -8,12 +8,15 @@ import sys
 from bench import audit, gate, redact, ssh, turns, wal
 from bot import log
 
-PROMISES = {  # all are ratios of medians of one run
+PROMISES = {  # ratios of medians of one run; for the gate, its own CPU time
     "wal ratio turn 200": (1.2, "WAL of turn 200 to turn 10"),
     "wal ratio turn 1000": (1.2, "WAL of turn 1,000 to turn 10"),
     "ssh ratio": (3.0, "SSH exec through the executor, its commits apart, to raw asyncssh"),
     "ssh ratio of Remote.run": (3.0, "Remote.run alone to raw asyncssh"),
     "redact ratio": (9.0, "redaction in the worker to one pass of re with four words"),
+    "gate p50 µs": (100.0, "µs for half of the commands through the gate"),
+    "gate µs a command": (100.0, "µs a command through the gate, which is 10,000 a second"),
+    "gate slowest ms": (20.0, "ms for the slowest command of 2,000 characters"),
     "turn overhead ratio": (3.0, "a turn less model and SSH to its bare statements and calls"),
 }
 PARTS = {"wal": wal, "ssh": ssh, "turns": turns, "audit": audit, "gate": gate, "redact": redact}

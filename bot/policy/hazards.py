@@ -49,11 +49,11 @@ def _runs(line: Line, number: int) -> set[str]:
 
 def _rough_pipes(text: str) -> str | None:
     plain = plain_text(text)
-    if re.search(r"\b(?:curl|wget)\b[^;&]*\|&? *(?:sudo +(?:-\w+ +)*)?(?:ba|da|z|k|a)?sh\b", plain):
+    if re.search(r"\b(?:curl|wget)\b[^;&]{0,400}\|&? {0,9}(?:sudo +(?:-\w+ +)*)?(?:ba|da|z|k|a)?sh\b", plain):
         return _PIPED
-    if re.search(r">[>|&]? *[^ ;|&]*authorized_keys", plain):
+    if re.search(r">[>|&]? {0,9}[^ ;|&]{0,200}authorized_keys", plain):
         return _KEYS
-    if re.search(rf">[>|&]? *{_DISK}", plain):
+    if re.search(rf">[>|&]? {{0,9}}{_DISK}", plain):
         return _OVER
     return None
 

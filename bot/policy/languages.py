@@ -23,8 +23,10 @@ _AWK_LOOP = re.compile(
 _AWK_IF = re.compile(r"\bif *\([^()\"/]*\)")
 _AWK = Options(values={"-F": "text", "-v": "text"})
 _SED_ADDRESS = r"(?:[0-9]{1,9}(?:~[0-9]{1,6})?|\$|/(?:[^/\\]|\\.)*/I?)"
+_GAP = " {0,4}"  # open-ended gaps side by side would take n³ steps over a run of spaces
 _SED_COMMAND = re.compile(
-    rf" *(?:{_SED_ADDRESS}(?: *, *(?:{_SED_ADDRESS}|[+~][0-9]{{1,6}}))?)? *!? *(?:[pdq=]|[{{] *[pdq=] *[}}]) *"
+    rf"{_GAP}(?:{_SED_ADDRESS}(?:{_GAP},{_GAP}(?:{_SED_ADDRESS}|[+~][0-9]{{1,6}}))?)?"
+    rf"{_GAP}!?{_GAP}(?:[pdq=]|[{{]{_GAP}[pdq=]{_GAP}[}}]){_GAP}"
 )
 _SED_REPLACE = re.compile(
     "|".join(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 from bot.policy.lexer import Word
@@ -52,10 +53,21 @@ def _hints(part: str, rules: Rules) -> bool:
 
     A `*` alone could hold any name; that much is settled by the few shapes that `globs` lets through.
     """
+    text = "".join(_pieces(part))
     return any(
-        meets(part.replace("*", "?" * width), f"*{core}*")
-        for core in rules.cores
-        for width in range(len(core) - 1)
+        pattern.search(text.replace("*", "?" * width))
+        for width, pattern in enumerate(_core_patterns(rules.cores))
+    )
+
+
+@lru_cache(maxsize=8)
+def _core_patterns(cores: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
+    """For each width that a `*` may have: where a core fits that is longer than the width by two."""
+    longest = max(map(len, cores), default=0)
+    fitting = ([core for core in cores if len(core) - 1 > width] for width in range(longest - 1))
+    return tuple(
+        re.compile("|".join("".join(f"[{re.escape(c)}?]" for c in core) for core in found))
+        for found in fitting
     )
 
 
