@@ -187,12 +187,12 @@ def _of_the_patterns() -> Iterator[Mutant]:
     for kind in kinds._SPECIAL:
         if kind != "text":
             yield Mutant(f"kind {kind}", _swapped(kinds._SPECIAL, kind, lambda word, scene: None))
-    for field in ("secrets", "roots", "globs"):
-        for gone, pattern in _less(getattr(rules, field).pattern):
-            if field == "secrets":
-                yield Mutant(f"secrets {gone}", _with_rules(secrets=re.compile(pattern)))
-        if field != "secrets":
-            yield Mutant(f"{field} loose", _with_rules(**{field: re.compile(r"(?s).*")}))
+    for gone, pattern in _less(rules.secrets.pattern):
+        yield Mutant(f"secrets {gone}", _with_rules(secrets=re.compile(pattern)))
+    for field in ("roots", "globs"):
+        yield Mutant(f"{field} loose", _with_rules(**{field: re.compile(r"(?s).*")}))
+        for gone, pattern in _less(getattr(rules, field).pattern, deep=False):
+            yield Mutant(f"{field} {gone}", _with_rules(**{field: re.compile(pattern)}))
     for number, name in enumerate(rules.excluded):
         yield Mutant(
             f"excluded {name}", _with_rules(excluded=rules.excluded[:number] + rules.excluded[number + 1 :])
@@ -225,9 +225,11 @@ def _of_the_patterns() -> Iterator[Mutant]:
                 )
 
 
-def _less(pattern: str) -> Iterator[tuple[str, str]]:
-    """A pattern without one of its alternatives, for each at any depth; never without all."""
+def _less(pattern: str, deep: bool = True) -> Iterator[tuple[str, str]]:
+    """A pattern without one of its alternatives, for each (at any depth when deep); never without all."""
     for start, end, group_start, group_end in _alternatives(pattern):
+        if not deep and group_start:
+            continue
         gone = pattern[start:end]
         cut = (
             pattern[:start] + pattern[end + 1 :] if end < group_end else pattern[: start - 1] + pattern[end:]

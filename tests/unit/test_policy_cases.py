@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.policy.judge import LONGEST, judge
+from bench.gate_worst import worst_commands
+from bot.policy.judge import judge
 from bot.policy.rules import load_rules
 from storage.records import Decision, Verdict
 from tests.policy.cases import TARGETS, Case, cases
@@ -87,52 +88,11 @@ def test_refusals_say_what_would_work() -> None:
     assert "State" in verdict("docker inspect web").reason
 
 
-def test_no_text_takes_long() -> None:
-    import time
-
-    evil = [
-        "a" * LONGEST,
-        "'" * 1999,
-        '"' * 1999,
-        "\\" * 1999,
-        "/" * 1999,
-        "ls " + "a*" * 998,
-        "cat /var/log/" + "*a" * 990,
-        "cat /var/log/" + "a/" * 990,
-        "cat /proc/" + "?" * 1900,
-        "sed '" + "1,2" * 660 + "'",
-        "sed -n '/" + "\\/" * 980 + "'",
-        "awk '" + "for(" * 495 + "'",
-        "awk '" + "%0" * 990 + "'",
-        "psql -c 'select " + "(" * 1900 + "'",
-        "psql -c 'select " + "a," * 900 + "'",
-        "mysql -e 'show " + " " * 1900 + "'",
-        "curl http://localhost/" + "a/" * 900,
-        "curl localhost/?" + "q=" * 900,
-        "docker ps --format '" + "{{.A}}" * 300 + "'",
-        "ss '" + "( " * 900 + "'",
-        "ss '" + "dst 1" * 380 + "'",
-        "redis-cli " + "info " * 390,
-        "ip a show " + "a " * 900,
-        "find " + "-name x " * 240,
-        "jq '" + '"' * 1900 + "'",
-        "ls " + ";ls" * 600,
-        "ls " + "|ls " * 490,
-        "curl " * 390 + "|",
-        "rm -rf " + "/" * 1900,
-        "rm " + "`rm " * 480,
-        "$(" * 990,
-        "stat -c '" + "%" * 1900 + "' x",
-        "kubectl get pods -o jsonpath=" + "{" * 1900,
-        "influx -execute 'show " + "a " * 900 + "'",
-        "grep '" + "ы" * 1900 + "' x",
-    ]
+def test_commands_made_to_be_slow_are_judged_all_the_same() -> None:
+    # What makes a pattern take for ever runs into the time limit of the tests; `make bench` measures the rest.
     rules = load_rules()
-    for text in evil:
-        start = time.perf_counter()
-        judge(text[:LONGEST], rules, host_name="h", sudo_allowed=True)
-        # Twenty milliseconds are promised; ten times that still tells a blow-up on a busy machine.
-        assert time.perf_counter() - start < 0.2, text[:40]
+    for command in worst_commands():
+        assert judge(command, rules, host_name="h", sudo_allowed=True).reason
 
 
 @pytest.mark.parametrize("name", ["benign", "tricky", "mutating"])
