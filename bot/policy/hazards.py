@@ -51,7 +51,7 @@ def _rough_pipes(text: str) -> str | None:
     plain = plain_text(text)
     if re.search(r"\b(?:curl|wget)\b[^;&]{0,400}\|&? {0,9}(?:sudo +(?:-\w+ +)*)?(?:ba|da|z|k|a)?sh\b", plain):
         return _PIPED
-    if re.search(r">[>|&]? {0,9}[^ ;|&]{0,200}authorized_keys", plain):
+    if "authorized_keys" in plain and re.search(r">[>|&]? {0,9}[^ ;|&]{0,200}authorized_keys", plain):
         return _KEYS
     if re.search(rf">[>|&]? {{0,9}}{_DISK}", plain):
         return _OVER

@@ -22,6 +22,8 @@ _URL_ACTS = re.compile(
     r"backup|restore|invalidate|expire|commit|vote|join|leave|set|put|post|write|create|update|enable|disable|admin|exit|abort|dump|heapdump|threaddump|env|environ|configprops|"
     r"config|secret|secrets|token|tokens|password|credentials|keys?|latest/meta-data|cmd|command|run|debug|action|_close|"
     r"_search|_source|_doc|_mget|_all_docs|_users|_replicate|_shutdown|_restart|_cancel|jolokia|phpinfo|pods|runningpods|httptrace|"
+    r"build|rebuild|definitions|console|cgi-bin|agent|import|upload|install|uninstall|upgrade|register|deregister|activate|deactivate|"
+    r"lock|unlock|scale|reboot|poweroff|send|publish|approve|reject|migrate|truncate|wipe|erase|rename|move|reindex|rebalance|replay|"
     r"_open|_forcemerge|_rollover|_refresh|_bulk|_sql|snapshot|containers|images|v1/kv|v1/secret)(?:$|[^a-z])"
 )
 _CURL = Options(
