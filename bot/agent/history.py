@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from bot.model import ChatMessage
@@ -25,13 +25,28 @@ class OpenCall:
 
 def open_calls(messages: Sequence[Message]) -> tuple[OpenCall, ...]:
     """Calls that have no result yet, in the order they were made."""
-    answered = {m.tool_call_id for m in messages if m.role is Role.TOOL}
+    results = _results(messages)
     return tuple(
         OpenCall(call=call, turn_id=m.turn_id)
-        for m in messages
-        for call in m.tool_calls
-        if call.id not in answered
+        for i, m in enumerate(messages)
+        for k, call in enumerate(m.tool_calls)
+        if (i, k) not in results
     )
+
+
+def _results(messages: Sequence[Message]) -> dict[tuple[int, int], Message]:
+    """The result of each call, by the places of message and call.
+
+    A result belongs to the newest call of its id before it: what others exported may use an id again and again.
+    """
+    waiting: dict[str, list[tuple[int, int]]] = {}
+    found: dict[tuple[int, int], Message] = {}
+    for i, message in enumerate(messages):
+        for k, call in enumerate(message.tool_calls):
+            waiting.setdefault(call.id, []).append((i, k))
+        if message.role is Role.TOOL and (places := waiting.get(message.tool_call_id or "")):
+            found[places.pop()] = message
+    return found
 
 
 def plan_author(messages: Sequence[Message]) -> str | None:
@@ -60,15 +75,21 @@ def window(messages: Sequence[Message], limit: int) -> tuple[Message, ...]:
 def repair(messages: Sequence[Message]) -> tuple[Message, ...]:
     """What a provider accepts: every call has its result right behind it, no result stands alone.
 
-    A call without a result gets INTERRUPTED; a result without its call is left out.
+    A call without a result gets INTERRUPTED; a result without its call is left out; an id that was used
+    before becomes another one.
     """
-    results = {m.tool_call_id: m for m in messages if m.role is Role.TOOL}
+    results = _results(messages)
     out: list[Message] = []
-    for message in messages:
+    taken: set[str] = set()
+    for i, message in enumerate(messages):
         if message.role is Role.TOOL:
             continue
-        out.append(message)
-        out += [results.get(call.id) or _interrupted(message, call) for call in message.tool_calls]
+        calls = unique_ids(message.tool_calls, taken=taken, seed=f"again:{i}")
+        taken |= {call.id for call in calls}
+        out.append(message if calls == message.tool_calls else replace(message, tool_calls=calls))
+        for k, call in enumerate(calls):
+            result = results.get((i, k)) or _interrupted(message, call)
+            out.append(result if result.tool_call_id == call.id else replace(result, tool_call_id=call.id))
     return tuple(out)
 
 

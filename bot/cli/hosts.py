@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import typer
@@ -18,7 +18,7 @@ from bot.database import database
 from bot.demo.host import DemoHost, write_hosts_yml
 from bot.errors import UsageError
 from bot.settings import Settings
-from bot.ssh.inventory import Host, Inventories, Inventory, load
+from bot.ssh.inventory import AccessRule, Host, Inventories, Inventory, load
 from bot.ssh.remote import HostReport, Remote
 from storage.audit import AuditEvent
 
@@ -45,14 +45,14 @@ def list_(
     shown = 0
     for name, inventory in _parts(inventories, team):
         for host in inventory.hosts:
-            channels = _channels(user, host, inventory) if user else None
-            if channels == []:
+            rights = _rights(user, host, inventory) if user else None
+            if rights == []:
                 continue
             shown += 1
             print(
-                json.dumps(_record(name, host, channels), ensure_ascii=False)
+                json.dumps(_record(name, host, rights), ensure_ascii=False)
                 if as_json
-                else _line(host, channels)
+                else _line(host, rights)
             )
     if not shown and not as_json:
         print(f"{user} may use no host" if user else "no hosts")
@@ -154,15 +154,44 @@ def _chosen(inventories: Inventories, names: list[str]) -> list[Host]:
     return [host for host in everything if not names or host.name in names]
 
 
-def _channels(user: str, host: Host, inventory: Inventory) -> list[str]:
-    """Where this person may use the host; a bare name is an OS account."""
+@dataclass(frozen=True, slots=True)
+class _Right:
+    """What one rule lets a person do with a host, and from which channels."""
+
+    channels: list[str]
+    rule: AccessRule
+
+    def record(self) -> dict[str, object]:
+        return {
+            "channels": self.channels,
+            "approvers": list(self.rule.approvers),
+            "self_approval": self.rule.self_approval,
+            "danger_approvals": self.rule.danger_approvals,
+        }
+
+    def line(self) -> str:
+        """`from C01OPS, dm, changes by U02BOB or S01SRE`"""
+        if not self.rule.approvers:
+            changes = "reads only: nobody may approve a change"
+        else:
+            own = ", also their own" if self.rule.self_approval else ""
+            changes = f"changes by {' or '.join(self.rule.approvers)}{own}"
+        return f"from {', '.join(self.channels)}, {changes}"
+
+
+def _rights(user: str, host: Host, inventory: Inventory) -> list[_Right]:
+    """What this person may do with the host, rule by rule; a bare name is an OS account."""
     person = Actor("", user if user[:1] in {"U", "W"} or user.startswith(LOCAL) else LOCAL + user, user)
     named = {channel for rule in inventory.rules for channel in rule.channels or ()}
     asked = [*sorted(named | {"dm", "terminal"}), ELSEWHERE]
-    return [channel for channel in asked if rule_for(person, channel, host, inventory)]
+    found: dict[AccessRule, list[str]] = {}
+    for channel in asked:
+        if rule := rule_for(person, channel, host, inventory):
+            found.setdefault(rule, []).append(channel)
+    return [_Right(channels, rule) for rule, channels in found.items()]
 
 
-def _record(team: str, host: Host, channels: list[str] | None) -> dict[str, object]:
+def _record(team: str, host: Host, rights: list[_Right] | None) -> dict[str, object]:
     record: dict[str, object] = {
         "name": host.name,
         "address": host.address,
@@ -174,17 +203,18 @@ def _record(team: str, host: Host, channels: list[str] | None) -> dict[str, obje
     }
     if team:
         record["team"] = team
-    if channels is not None:
-        record["channels"] = channels
+    if rights is not None:
+        record["channels"] = [channel for right in rights for channel in right.channels]
+        record["rights"] = [right.record() for right in rights]
     return record
 
 
-def _line(host: Host, channels: list[str] | None) -> str:
+def _line(host: Host, rights: list[_Right] | None) -> str:
     parts = [f"{host.name:<20} {host.user}@{host.address}:{host.port}"]
     parts += [" ".join(f"{label}={value}" for label, value in host.labels)] if host.labels else []
     parts += [f"through {host.jump}"] if host.jump else []
     parts += ["sudo"] if host.sudo else []
-    parts += [f"from {', '.join(channels)}"] if channels is not None else []
+    parts += [right.line() for right in rights or ()]
     return " · ".join(parts)
 
 

@@ -116,6 +116,13 @@ async def test_list_shows_what_a_person_may_use_and_from_where(run: Run, demo: H
     _, out, _ = await run("hosts", "list", "--user", "bob", hosts=path)
     assert "gone" in out
     assert "terminal" in out
+    assert "reads only: nobody may approve a change" in out
+    path.write_text(path.read_text().replace("hosts: [env=prod]", "hosts: [env=prod], approvers: [U2, S3]"))
+    _, out, _ = await run("hosts", "list", "--user", "U1", hosts=path)
+    assert out.rstrip().endswith("from C1, changes by U2 or S3")
+    _, out, _ = await run("hosts", "list", "--json", "--user", "U1", hosts=path)
+    right = {"channels": ["C1"], "approvers": ["U2", "S3"], "self_approval": False, "danger_approvals": 2}
+    assert json.loads(out)["rights"] == [right]
     _, out, _ = await run("hosts", "list", "--user", "U2", hosts=path)
     assert out == "U2 may use no host\n"
 

@@ -43,6 +43,16 @@ def test_results_follow_their_call_in_the_order_of_the_calls() -> None:
     assert [m.tool_call_id for m in fixed[2:]] == ["a", "b"]
 
 
+def test_an_id_that_is_used_again_keeps_each_call_with_its_own_result() -> None:
+    messages = [user("1"), calling("a"), result("a", "one"), user("2"), calling("a"), result("a", "two")]
+    fixed = repair([*messages, user("3"), calling("a")])
+    assert [m.text for m in fixed if m.role is Role.TOOL] == ["one", "two", INTERRUPTED]
+    ids = [call.id for m in fixed for call in m.tool_calls]
+    assert len(set(ids)) == 3
+    assert [m.tool_call_id for m in fixed if m.role is Role.TOOL] == ids
+    assert [each.call.id for each in open_calls([*messages, calling("a")])] == ["a"]
+
+
 def test_the_window_is_cut_where_a_person_speaks() -> None:
     messages = [user("1"), calling("a"), result("a"), user("2"), calling("b"), result("b")]
     assert window(messages, 4)[0].text == "2"
