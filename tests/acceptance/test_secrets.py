@@ -27,6 +27,10 @@ async def everything(store: Store) -> str:
     return "\n".join(rows)
 
 
+def as_slack_sends(words: str) -> str:
+    return words.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
 async def test_no_secret_goes_anywhere(office: Office, tmp_path: Path) -> None:
     cases = list(secrets())
     said = "\n".join(line for _, line in cases[0::3])
@@ -50,11 +54,11 @@ async def test_no_secret_goes_anywhere(office: Office, tmp_path: Path) -> None:
         run(f"cat {tmp_path}/{of_model.splitlines()[0]}"),
         say(f"the end: {of_model} and made-up-key-of-the-model"),
     )
-    root = await office.slack.mention("U02BOB", f"please look: {said}")
+    root = await office.slack.mention("U02BOB", f"please look: {as_slack_sends(said)}")
     card = await office.card(root)
     await office.slack.click(card, "approve", "U01ALICE")
     await office.answered(root)
-    await office.slack.mention("U02BOB", f"search {said[:300]}")
+    await office.slack.mention("U02BOB", f"search {as_slack_sends(said[:300])}")
     await office.slack.slash("U02BOB", f"search {of_model[:300]}")
     await office.slack.until(lambda: bool(office.slack.responses))
     status, exported = await processes.run("sessions", "export", "1", env=office.env)
@@ -75,7 +79,8 @@ async def test_no_secret_goes_anywhere(office: Office, tmp_path: Path) -> None:
         assert len(whole) > 200, place
         plain = whole.replace("\\n", "\n")
         leaked = [secret for secret, _ in cases if secret in plain or json.dumps(secret)[1:-1] in plain]
-        assert leaked == [], f"{place}: {len(leaked)} of {len(cases)}"
+        around = plain[plain.find(leaked[0]) - 300 :][:400] if leaked else ""
+        assert leaked == [], f"{place}: {len(leaked)} of {len(cases)}, the first in {around!r}"
         assert "made-up-key-of-the-model" not in plain, place
     assert "[redacted:" in places["model"]
     assert "secrets do not pass through here" in places["model"]
