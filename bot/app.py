@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import getpass
 import os
 import secrets
 import socket
@@ -16,6 +15,7 @@ from zoneinfo import ZoneInfo
 from pydantic import SecretStr
 
 from bot.access import LOCAL, Actor
+from bot.account import os_account
 from bot.agent.loop import Limits
 from bot.audit.reloads import inventory_reloads
 from bot.audit.sealer import EVERY_S, Sealer
@@ -78,7 +78,7 @@ class App:
 
 def account() -> str:
     """The OS account, as access rules name it: `local:<account>`."""
-    return LOCAL + getpass.getuser()
+    return LOCAL + os_account()
 
 
 async def local_actor(turn: Turn) -> Actor:
@@ -325,7 +325,7 @@ class _Workshop:
             screen=screen,
             claim=claim,
             redaction=self.redaction,
-            os_account=getpass.getuser() if claim.turn.front is Front.TERMINAL else "",
+            os_account=os_account() if claim.turn.front is Front.TERMINAL else "",
             per_minute=self.settings.commands_per_minute,
         )
         return Journal(door, zone=self.settings.timezone)

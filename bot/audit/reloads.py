@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import getpass
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from bot import log
+from bot.account import os_account
 from storage import audit
 from storage.audit import AuditEvent
 from storage.audit.events import ITSELF
@@ -30,7 +30,7 @@ def inventory_reloads(store: Store, path: Path) -> Callable[[str], Awaitable[Non
                     event,
                     team=LOCAL_TEAM,
                     person=ITSELF,
-                    os_account=getpass.getuser(),
+                    os_account=os_account(),
                     detail=detail,
                 )
         except StorageError as error:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import getpass
 from typing import Any
 
+from bot.account import os_account
 from storage import audit
 from storage.audit import AuditEvent
 from storage.records import LOCAL_TEAM
@@ -21,7 +21,7 @@ async def record(
     detail: dict[str, Any] | None = None,
 ) -> None:
     """Add a row for the account that runs this command, in the transaction that reads or changes."""
-    account = getpass.getuser()
+    account = os_account()
     await audit.add(
         db,
         event,

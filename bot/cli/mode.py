@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import getpass
-
 import typer
 
 from bot.access import LOCAL
+from bot.account import os_account
 from bot.cli.database import with_store
 from bot.turns.modes import described, set_mode
 from storage import control
@@ -26,7 +25,7 @@ def register(app: typer.Typer) -> None:
         why: str = typer.Option("", "--why", help="what people are told"),
     ) -> None:
         """Hold the bot everywhere: read-only (nothing is changed), stopped (nothing is run), or normal again."""
-        account = getpass.getuser()
+        account = os_account()
 
         async def run(store: Store) -> str:
             stopped = 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import getpass
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -15,6 +14,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
+from bot.account import os_account
 from bot.audit.sealer import Sealer
 from bot.audit.signing import Signer
 from bot.cli import audit as cli
@@ -27,7 +27,7 @@ from tests import make
 from tests.audit.conftest import SECRET, filled
 
 Run = Callable[..., Result]
-ME = f"local:{getpass.getuser()}"
+ME = f"local:{os_account()}"
 
 
 @pytest.fixture
