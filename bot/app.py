@@ -172,6 +172,7 @@ async def slack(settings: Settings) -> AsyncGenerator[Served]:
                 store=store,
                 live=live,
                 owner=owner,
+                team=front.team,
             )
         )
         await front.start(app.desk, app.approvals)
@@ -215,6 +216,7 @@ async def _app(
     store: Store,
     live: LiveInventory,
     owner: str,
+    team: str | None = None,
 ) -> AsyncGenerator[App]:
     async with AsyncExitStack() as stack:
         rules = load_rules(settings.extra_rules())
@@ -241,6 +243,7 @@ async def _app(
                 journal=workshop.journal,
                 turn_parts=workshop.turn_parts,
                 turns_per_person=settings.turns_per_person,
+                team=team,
             )
         )
         stack.push_async_callback(desk.close)

@@ -39,13 +39,15 @@ async def add(db: Db, *, team: str, session_id: int | None, posts: Sequence[NewP
     return added
 
 
-async def claim(db: Db, *, owner: str, limit: int = 20, lease_s: float = 60.0) -> list[Post]:
-    """Take due posts, at most one a thread (its first unsent), so that a thread's order always holds.
+async def claim(
+    db: Db, *, owner: str, team: str | None = None, limit: int = 20, lease_s: float = 60.0
+) -> list[Post]:
+    """Take due posts of a team (None: of any), at most one a thread (its first unsent), so that a thread's order always holds.
 
     A taken post belongs to `owner` for lease_s seconds; after that another process takes it over. A Post
     in state SENDING was taken before and may have been delivered: look before sending it again.
     """
-    rows = await db.execute(_CLAIM, {"owner": owner, "limit": limit, "lease": lease_s})
+    rows = await db.execute(_CLAIM, {"owner": owner, "team": team, "limit": limit, "lease": lease_s})
     posts = [
         Post(
             id=row.id,
@@ -67,6 +69,7 @@ _CLAIM = text("""
 WITH due AS (
   SELECT o.id, o.state AS was FROM outbox o
   WHERE o.state IN ('new', 'sending') AND o.try_at <= now()
+    AND (CAST(:team AS text) IS NULL OR o.team = :team)
     AND NOT EXISTS (
       SELECT 1 FROM outbox e
       WHERE e.state IN ('new', 'sending') AND e.id < o.id AND e.team = o.team AND e.channel = o.channel

@@ -129,13 +129,15 @@ async def claim(
     owner: str,
     lease_s: float,
     front: Front,
+    team: str | None = None,
     session_id: int | None = None,
     besides: Sequence[int] = (),
 ) -> Claim | None:
     """Take the lease of one session that has a turn to work on; None when there is nothing to do.
 
     A turn that another process left behind comes first, then one whose approval was decided, then the
-    oldest queued one. session_id limits the claim to one session (a terminal works on its own only);
+    oldest queued one. team limits the claim to one team: only its own bot can ask Slack who its people are;
+    session_id limits the claim to one session (a terminal works on its own only);
     besides: sessions the caller is at work on, whose lease ran out while the database was away.
     """
     found = (
@@ -143,13 +145,14 @@ async def claim(
             text(
                 """SELECT s.id AS session_id, t.id AS turn_id, t.state FROM turn t JOIN chat_session s ON s.id = t.session_id
                 WHERE t.state IN ('queued', 'running', 'ready') AND t.front = :front
+                  AND (CAST(:team AS text) IS NULL OR t.team = :team)
                   AND (CAST(:session_id AS bigint) IS NULL OR t.session_id = :session_id)
                   AND s.id <> ALL(CAST(:besides AS bigint[]))
                   AND (s.lease_until IS NULL OR s.lease_until < clock_timestamp())
                 ORDER BY array_position(ARRAY['running', 'ready', 'queued'], t.state), t.id
                 LIMIT 1 FOR UPDATE OF s SKIP LOCKED"""
             ),
-            {"front": front, "session_id": session_id, "besides": list(besides)},
+            {"front": front, "team": team, "session_id": session_id, "besides": list(besides)},
         )
     ).one_or_none()
     if found is None:

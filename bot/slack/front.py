@@ -124,6 +124,12 @@ class SlackFront:
             recall=recall,
         )
 
+    @property
+    def team(self) -> str:
+        """The workspace whose token we hold. Only after `open`."""
+        assert self._us is not None
+        return self._us.team
+
     async def actor(self, turn: Turn) -> Actor:
         """The rights of the person who started a turn, now. Raises SlackSilent."""
         return await self._opened()[0].actor(turn.person)

@@ -41,6 +41,7 @@ class DeskParts:
     turn_parts: Callable[[Claim, Journal], TurnParts]
     at_once: int = 50  # turns this process works on at a time
     turns_per_person: int = 20  # a person's unfinished turns
+    team: str | None = None  # work on the turns of this team only
 
 
 @dataclass(slots=True)
@@ -224,6 +225,7 @@ class Desk:
                     owner=self._parts.owner,
                     lease_s=self._parts.lease_s,
                     front=self._parts.front,
+                    team=self._parts.team,
                     session_id=session_id,
                     besides=[work.claim.session.id for work in self._work.values()],
                 )

@@ -135,3 +135,11 @@ async def test_adding_wakes_who_listens(store: Store) -> None:
     finally:
         waiter.cancel()
         await asyncio.gather(waiter, return_exceptions=True)
+
+
+async def test_a_bot_takes_only_the_posts_of_its_own_team(store: Store) -> None:
+    async with store.begin() as db:
+        await outbox.add(db, team="T2", session_id=None, posts=[post("theirs")])
+        await outbox.add(db, team="T1", session_id=None, posts=[post("ours")])
+        taken = await outbox.claim(db, owner="me", team="T1")
+    assert [p.key for p in taken] == ["ours"]
