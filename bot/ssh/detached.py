@@ -8,6 +8,7 @@ What we run to start and to follow it goes through the wrapper of a read and may
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,6 +16,8 @@ from bot.ssh.output import KEEP_BYTES, joined
 from bot.ssh.wrapper import KILL_AFTER_S, quote
 
 HALF = KEEP_BYTES // 2  # bytes of head, and of tail, that the host keeps of each stream
+_NUMBER = re.compile(r"-?[0-9]{1,18}")
+_LONGEST_LINE = 4_096  # the follower says nothing longer; a host that does is not heard
 KEPT_DAYS = 7  # what nobody collected, and the empty tombs of what was
 
 State = Literal[
@@ -124,17 +127,27 @@ class Report:
         self._body = bytearray()
 
     def add(self, data: bytes) -> None:
-        if not self._sizes:
-            self._line += data
-            while not self._sizes and b"\n" in self._line:
-                line, _, rest = bytes(self._line).partition(b"\n")
-                self._line = bytearray(rest)
-                self._said(line.decode("utf-8", "replace").split(" "))
-            data, self._line = (bytes(self._line), bytearray()) if self._sizes else (b"", self._line)
-        self._body += data
+        """Keeps no more than was announced, and of a line no more than one of ours is long: the host may be hostile."""
+        at = 0
+        while not self._sizes and at < len(data):
+            end = data.find(b"\n", at)
+            self._line += data[at : end if end >= 0 else None][: _LONGEST_LINE - len(self._line)]
+            if end < 0:
+                return
+            self._said(self._line.decode("utf-8", "replace").split(" "))
+            self._line.clear()
+            at = end + 1
+        if self._sizes:
+            self._body += data[at : at + self._announced - len(self._body)]
+
+    @property
+    def _announced(self) -> int:
+        return sum(self._sizes[n] for n in (0, 1, 3, 4))
 
     def _said(self, words: list[str]) -> None:
         match words:
+            case ["run" | "end", *numbers] if not all(map(_NUMBER.fullmatch, numbers[words[0] == "end" :])):
+                self.why = " ".join(words)[:200]
             case ["run", count]:
                 self.started, self.bytes_so_far = True, int(count)
             case ["none"]:
@@ -144,7 +157,10 @@ class Report:
             case ["end", state, status, seconds, limit, *sizes] if state in STATES and len(sizes) == 6:
                 self.started, self.state = True, STATES[state]
                 self.status, self.seconds, self._limit = int(status), float(seconds), int(limit)
-                self._sizes = [int(size) for size in sizes]
+                # What the host keeps of a stream is at most HALF of its head and HALF of its tail.
+                self._sizes = [
+                    int(size) if n in (2, 5) else min(max(int(size), 0), HALF) for n, size in enumerate(sizes)
+                ]
             case _:
                 self.why = " ".join(words)[:200]  # not ours: an error of the host's shell
 
@@ -156,7 +172,7 @@ class Report:
     @property
     def whole(self) -> bool:
         """Everything that was announced has arrived."""
-        return bool(self._sizes) and len(self._body) >= sum(self._sizes[n] for n in (0, 1, 3, 4))
+        return bool(self._sizes) and len(self._body) >= self._announced
 
     def streams(self) -> tuple[Stream, Stream]:
         """stdout and stderr as far as they were kept."""
