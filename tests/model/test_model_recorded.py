@@ -53,7 +53,9 @@ def assert_as_expected(reply: Reply, expect: dict[str, Any]) -> None:
         assert reply.usage.completion_tokens == expect["usage"]["completion_tokens"]
 
 
-async def replay(row: dict[str, Any], piece_size: int | None) -> tuple[Reply, str, int]:
+async def replay(
+    row: dict[str, Any], piece_size: int | None, *, budget_s: float = 1
+) -> tuple[Reply, str, int]:
     """The reply, what was streamed, and how many requests it took."""
     kind = "text/event-stream" if row["stream"] else "application/json"
 
@@ -63,7 +65,7 @@ async def replay(row: dict[str, Any], piece_size: int | None) -> tuple[Reply, st
     pieces: list[str] = []
     async with FakeModel(answer, expect_tools=False) as fake:
         model = OpenAIModel(
-            base_url=fake.base_url, api_key="k", name=row["model"], budget_s=1, first_wait_s=0.01
+            base_url=fake.base_url, api_key="k", name=row["model"], budget_s=budget_s, first_wait_s=0.01
         )
         try:
             return await model.reply(ASK, [], on_text=pieces.append), "".join(pieces), len(fake.requests)
@@ -107,7 +109,7 @@ def test_a_recorded_reply_reads_the_same_byte_by_byte(row: dict[str, Any], end: 
 @pytest.mark.parametrize("row", BROKEN, ids=ids(BROKEN))
 async def test_a_call_the_endpoint_threw_away_is_tried_three_times(row: dict[str, Any]) -> None:
     with pytest.raises(ModelUnavailable) as caught:
-        await replay(row, 37)
+        await replay(row, 37, budget_s=20)
     assert "in 3 tries" in str(caught.value)
     assert row["expect"]["error"]["message"] in str(caught.value)
 
