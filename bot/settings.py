@@ -8,7 +8,7 @@ from typing import Literal
 from urllib.parse import unquote, urlsplit
 
 from dotenv import dotenv_values
-from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from bot.errors import SettingsError
@@ -107,6 +107,25 @@ class Settings(BaseSettings):
     def _postgres(cls, value: SecretStr | None) -> SecretStr | None:
         if value and not value.get_secret_value().startswith(("postgresql://", "postgres://")):
             raise ValueError("must begin with postgresql://")
+        return value
+
+    @field_validator("openai_base_url", mode="after")
+    @classmethod
+    def _web(cls, value: str | None) -> str | None:
+        if value and not value.startswith(("http://", "https://")):
+            raise ValueError("must begin with http:// or https://")
+        return value
+
+    @field_validator("slack_bot_token", "slack_app_token", mode="after")
+    @classmethod
+    def _token(cls, value: SecretStr | None, info: ValidationInfo) -> SecretStr | None:
+        """The two are easily swapped, and Slack's own answer to that says nothing."""
+        wanted, what = {
+            "slack_bot_token": (("xoxb-", "xoxe.xoxb-"), "the bot token, from Install App"),
+            "slack_app_token": (("xapp-",), "the app-level token, from Basic Information"),
+        }[info.field_name or ""]
+        if value and not value.get_secret_value().startswith(wanted):
+            raise ValueError(f"must begin with {wanted[0]}: it is {what}")
         return value
 
     @field_validator("slack_api_url", mode="after")

@@ -218,7 +218,9 @@ class Sender:
             return []
         try:
             async with self._store.begin() as db:
-                return await outbox.claim(db, owner=self._owner, team=self._team, limit=limit, lease_s=LEASE_S)
+                return await outbox.claim(
+                    db, owner=self._owner, team=self._team, limit=limit, lease_s=LEASE_S
+                )
         except StorageError as error:
             self._log.warning("outbox not read", fault=str(error))
             await asyncio.sleep(POLL_S)

@@ -67,9 +67,12 @@ def mark(event: CommandFinished) -> str:
 
 
 def result(event: CommandFinished) -> str:
-    """`exit 0 · 0.2 s · 18 kB`."""
-    exit_part = "no exit status" if event.exit_status is None else f"exit {event.exit_status}"
-    parts = [exit_part, duration(event.seconds)]
+    """`exit 0 · 0.2 s · 18 kB`. Without an exit status the note behind it says what happened."""
+    if event.exit_status is None:
+        parts = ["no exit status" if not event.note else "outcome unknown"]
+        parts += [duration(event.seconds)] if event.seconds else []
+    else:
+        parts = [f"exit {event.exit_status}", duration(event.seconds)]
     if event.output_bytes:
         parts.append(size(event.output_bytes))
     if event.approved:

@@ -150,7 +150,7 @@ async def test_a_failed_command_shows_its_status_and_an_unknown_outcome_its_reas
     lost = make.finished("", exit_status=None, note="the connection broke; I did not run it again")
     output = await shown(failed, lost, tty=False, monkeypatch=monkeypatch)
     assert "✗ web-1  systemctl status nginx --no-pager  exit 3" in output
-    assert "? web-1  systemctl status nginx --no-pager  no exit status" in output
+    assert "? web-1  systemctl status nginx --no-pager  outcome unknown" in output
     assert "    the connection broke; I did not run it again" in output
 
 
