@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from pydantic import SecretStr
@@ -30,8 +31,6 @@ from bot.policy.rules import Rules, load_rules
 from bot.redact import RedactionWorker
 from bot.schedule import Ticks
 from bot.settings import Settings
-from bot.slack.front import SlackConfig, SlackFront
-from bot.slack.screen import posts_only
 from bot.ssh.inventory import Inventory, LiveInventory
 from bot.ssh.remote import Remote
 from bot.tools.authority import Authority
@@ -49,6 +48,9 @@ from storage import turns
 from storage.errors import StorageError
 from storage.records import Claim, Front, Origin, Session, Turn
 from storage.store import Store
+
+if TYPE_CHECKING:
+    from bot.slack.front import SlackFront
 
 ScreenFor = Callable[[Session, Turn], Screen]
 ActorFor = Callable[[Turn], Awaitable[Actor]]
@@ -143,6 +145,8 @@ class Served:
 @asynccontextmanager
 async def slack(settings: Settings) -> AsyncGenerator[Served]:
     """The Slack bot: listens and delivers while the block is open; `desk.serve` does the work."""
+    from bot.slack.front import SlackConfig, SlackFront  # a terminal does without
+
     config = SlackConfig.checked(
         bot_token=_secret(settings.slack_bot_token),
         app_token=_secret(settings.slack_app_token),
@@ -183,6 +187,8 @@ def mirror(settings: Settings, session: Session, turn: Turn) -> Screen | None:
     """For a terminal's turn on a Slack session: the screen whose posts reach its thread; else None."""
     if session.origin is not Origin.SLACK:
         return None
+    from bot.slack.screen import posts_only
+
     return posts_only(session, turn, zone=ZoneInfo(settings.timezone))
 
 

@@ -1,4 +1,7 @@
-"""Brings a database's schema up to what this version of the program needs."""
+"""Brings a database's schema up to what this version of the program needs.
+
+Alembic is imported only when there is something to do: most starts find the schema as it should be.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,9 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psycopg
-from alembic import command
-from alembic.config import Config
-from alembic.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, create_engine
 from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.pool import NullPool
@@ -19,6 +19,10 @@ from sqlalchemy.pool import NullPool
 from storage.errors import DatabaseUnavailable
 from storage.store import check_version, conninfo, unavailable
 
+if TYPE_CHECKING:
+    from alembic.config import Config
+
+MIGRATIONS = Path(__file__).parent / "migrations"
 _LOCK = 0x6F70_7374  # "opst": the advisory lock under which one process upgrades and others wait
 _WAIT_S = 300  # seconds a process waits for another one's upgrade
 
@@ -38,23 +42,23 @@ async def current(url: str) -> str | None:
 
 
 def head() -> str:
-    """The revision this version of the program needs."""
-    revision = ScriptDirectory.from_config(_config()).get_current_head()
-    assert revision is not None
-    return revision
+    """The revision this version of the program needs: the highest, which a file's name begins with."""
+    return max(path.name.partition("_")[0] for path in (MIGRATIONS / "versions").glob("[0-9]*_*.py"))
 
 
 def _upgrade(url: str) -> str:
-    config = _config()
-    scripts = ScriptDirectory.from_config(config)
     wanted = head()
     with _connected(url) as connection:
         if _revision(connection) == wanted:
             return wanted
+        from alembic import command
+        from alembic.script import ScriptDirectory
+
+        config = _config()
         connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{_WAIT_S}s'")
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
         found = _revision(connection)
-        known = {script.revision for script in scripts.walk_revisions()}
+        known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
         if found is not None and found not in known:
             raise DatabaseUnavailable(
                 f"a newer opsthread made this database's schema (revision {found}); upgrade the program"
@@ -71,7 +75,10 @@ def _current(url: str) -> str | None:
 
 
 def _revision(connection: Connection) -> str | None:
-    return MigrationContext.configure(connection).get_current_revision()
+    if connection.exec_driver_sql("SELECT to_regclass('alembic_version')").scalar_one() is None:
+        return None
+    found: str | None = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
+    return found
 
 
 @contextmanager
@@ -99,8 +106,9 @@ def _connected(url: str) -> Iterator[Connection]:
 
 
 def _config() -> Config:
+    from alembic.config import Config
+
     config = Config()
-    folder = str(Path(__file__).parent / "migrations")
-    config.set_main_option("script_location", folder.replace("%", "%%"))
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     config.set_main_option("path_separator", "os")
     return config

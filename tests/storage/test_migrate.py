@@ -6,6 +6,7 @@ import asyncio
 
 import psycopg
 import pytest
+from alembic.script import ScriptDirectory
 
 from storage import migrate
 from storage.errors import DatabaseUnavailable
@@ -61,3 +62,8 @@ async def test_every_row_has_its_team_and_no_update_touches_an_index_of_a_sessio
 async def test_an_unreachable_server_is_one_clear_line() -> None:
     with pytest.raises(DatabaseUnavailable, match="check DATABASE_URL"):
         await migrate.upgrade("postgresql://nobody:pw@127.0.0.1:1/none")
+
+
+def test_the_head_is_alembic_s_own() -> None:
+    """It is read from the files' names, so that a start need not import Alembic."""
+    assert migrate.head() == ScriptDirectory.from_config(migrate._config()).get_current_head()
