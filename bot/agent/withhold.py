@@ -17,14 +17,19 @@ def withheld(
 ) -> list[Message]:
     """The messages, those replaced that tell what was seen on denied hosts. but_turn: a turn left as it is.
 
-    A result belongs to the hosts its call names; so do our notes of a result that came late. What the bot
-    itself wrote in its answers stays: it stands in the thread for all to read.
+    A result belongs to the hosts its call names, of every call of that id; so do our notes of a result that
+    came late. One whose call is not among the messages may be of any host. What the bot itself wrote in its
+    answers stays: it stands in the thread for all to read.
     """
-    hosts = {call.id: hosts_of(call) for m in messages for call in m.tool_calls if call.name == RUN}
+    hosts: dict[str, list[str]] = {}
+    for message in messages:
+        for call in message.tool_calls:
+            hosts.setdefault(call.id, []).extend(hosts_of(call) if call.name == RUN else ())
     out: list[Message] = []
     for message in messages:
-        named = [host for host in hosts.get(message.tool_call_id or "", ()) if host in denied]
-        if not named or message.role is Role.ASSISTANT or message.turn_id == but_turn:
+        of = () if message.tool_call_id is None else hosts.get(message.tool_call_id, sorted(denied))
+        named = [host for host in dict.fromkeys(of) if host in denied]
+        if not named or message.role is Role.ASSISTANT or (but_turn and message.turn_id == but_turn):
             out.append(message)
             continue
         out.append(replace(message, text=WITHHELD.format(hosts=", ".join(named), who=who)))
