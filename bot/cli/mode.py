@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from bot import settings
 from bot.access import LOCAL
 from bot.account import os_account
 from bot.cli.database import with_store
@@ -26,6 +27,7 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Hold the bot everywhere: read-only (nothing is changed), stopped (nothing is run), or normal again."""
         account = os_account()
+        why = settings.load().redactor().text(why).text  # it is kept, and told to everybody
 
         async def run(store: Store) -> str:
             stopped = 0

@@ -150,7 +150,13 @@ class SlackFront:
             await self._http.close()
             raise
         self._us, self._url = us, url
-        self._people = People(client, us, inventory=lambda: self._inventory(us.team), enterprise=enterprise)
+        self._people = People(
+            client,
+            us,
+            inventory=lambda: self._inventory(us.team),
+            enterprise=enterprise,
+            redactor=self._redactor,
+        )
         self._sender = Sender(self._store, self._client(retrying=False), team=us.team, owner=self._owner)
 
     async def start(self, desk: Desk, approvals: Approvals) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 import aiohttp
@@ -18,6 +18,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot import log
 from bot.access import Actor
 from bot.errors import OpsthreadError
+from bot.redact import Redactor
 from bot.slack.incoming import Us
 from bot.ssh.inventory import Inventory
 
@@ -115,7 +116,9 @@ class People:
         *,
         inventory: Callable[[], Inventory],
         enterprise: str | None = None,
+        redactor: Redactor,
     ) -> None:
+        self._redactor = redactor
         self._client = client
         self._us = us
         self._inventory = inventory
@@ -179,7 +182,10 @@ class People:
                 return Person(id, id, stranger=True)
             raise
         user: dict[str, Any] = answer["user"]
-        return person_from(user, us=self._us, enterprise=self._enterprise)
+        found = person_from(user, us=self._us, enterprise=self._enterprise)
+        return replace(
+            found, name=self._redactor.text(found.name).text
+        )  # it is kept and shown wherever they act
 
     async def _ask_channel(self, id: str) -> Channel:  # noqa: A002
         answer = await self._client.conversations_info(channel=id)

@@ -70,7 +70,10 @@ class Desk:
         """Store a message once and queue its turn, in one transaction. Raises Refused with what to do."""
         if arrival.starts_turn:
             _check(arrival.text)
-        arrival = replace(arrival, text=await self._parts.clean(arrival.text))
+        clean = self._parts.clean
+        arrival = replace(
+            arrival, text=await clean(arrival.text), person_name=await clean(arrival.person_name)
+        )
         async with self._store.begin() as db:
             if arrival.front is Front.SLACK and not await inbox.add(
                 db,
