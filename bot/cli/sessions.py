@@ -176,7 +176,7 @@ def search_(  # noqa: PLR0917 - typer's options
     async def read_texts(store: Store) -> list[tuple[object, ...]]:
         (hits,) = await read(store)
         async with store.begin() as db:
-            return [await _excerpt(db, hit) for hit in hits]
+            return [await _excerpt(db, hit, user=user) for hit in hits]
 
     printing.table(("session", "seq", "who", "text"), with_store(read_texts), empty="nothing was found")
 
@@ -201,9 +201,20 @@ def _hit(hit: SearchHit) -> dict[str, Any]:
     }
 
 
-async def _excerpt(db: Db, hit: SearchHit) -> tuple[object, ...]:
+async def _excerpt(db: Db, hit: SearchHit, *, user: str) -> tuple[object, ...]:
+    """What is shown of a hit: a view of its session, and as `show` would show it."""
+    session = await sessions.get(db, hit.session_id)
+    await record_event(
+        db,
+        AuditEvent.SESSION_VIEWED,
+        team=session.team,
+        session_id=session.id,
+        detail={"found": hit.seq},
+    )
     message = await sessions.message(db, hit.message_id)
-    return hit.session_id, hit.seq, message.author or message.role, " ".join(message.text.split())[:160]
+    texts = rights.texts(await rows_of(db, session.id, all_branches=True), session, user)
+    said = texts.get(hit.seq, "")
+    return hit.session_id, hit.seq, message.author or message.role, " ".join(said.split())[:160]
 
 
 @sessions_app.command()

@@ -25,7 +25,7 @@ class AuditEvent(StrEnum):
 
     TURN_STOPPED = "turn.stopped"  # somebody asked for a turn to be stopped
 
-    SESSION_VIEWED = "session.viewed"  # `sessions show`
+    SESSION_VIEWED = "session.viewed"  # `sessions show`, and each message that `sessions search` shows of it
     SESSION_EXPORTED = "session.exported"  # `sessions export`, as lines or as a post-mortem
     OUTPUT_VIEWED = "output.viewed"  # the kept output of a command was read
     AUDIT_EXPORTED = "audit.exported"  # `audit export`
