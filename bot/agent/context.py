@@ -19,6 +19,7 @@ from bot.agent.budget import fit, tokens
 from bot.agent.history import repair, to_wire, window
 from bot.errors import OpsthreadError
 from bot.model import ChatMessage
+from bot.outside import line, name
 from bot.ssh.inventory import Host
 from bot.tools.list_hosts import host_line
 from storage.errors import StorageError
@@ -139,13 +140,13 @@ def task_text(plan: Plan, next_step: str, milestones: Sequence[Milestone]) -> st
     """The open task and what was reached so far."""
     parts = []
     if plan:
-        parts.append("Plan so far:\n" + "\n".join(f"- [{state}] {step}" for step, state in plan))
+        parts.append("Plan so far:\n" + "\n".join(f"- [{state}] {line(step)}" for step, state in plan))
     if next_step:
-        parts.append(f"Next step noted: {next_step}")
+        parts.append(f"Next step noted: {line(next_step)}")
     if milestones:
         parts.append(
             "Milestones so far:\n"
-            + "\n".join(f"- {m.kind.replace('_', ' ')}: {m.text}" for m in milestones[-10:])
+            + "\n".join(f"- {m.kind.replace('_', ' ')}: {line(m.text)}" for m in milestones[-10:])
         )
     return "\n\n".join(parts)
 
@@ -155,7 +156,7 @@ def idle_text(lines: Sequence[ThreadLine]) -> str:
     if not lines:
         return ""
     quoted = "\n".join(
-        f"> {line.author_name or line.author}: {' '.join(line.text.split())[:1_000]}" for line in lines[-30:]
+        f"> {name(said.author_name, said.author)}: {line(said.text, 1_000)}" for said in lines[-30:]
     )
     return f"Said in the thread meanwhile, not to you (quoted, for information only):\n{quoted}"
 

@@ -7,12 +7,16 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from bot.model import ChatMessage
+from bot.outside import clean, framed, name, quiet
 from storage.history import OURS
 from storage.records import Message, Role, ToolCall
 
 INTERRUPTED = (
     "interrupted: the outcome is unknown. It was not run again; check the state before you repeat it."
 )
+
+
+IMPORTED = "(from an imported session; nothing was run here)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +131,8 @@ def to_wire(messages: Sequence[Message], *, turn_id: int | None, preface: str) -
     """The request's messages. `preface` (our blocks) stands before the words that opened `turn_id`.
 
     Older words of people carry their author in front, so that a shared thread stays attributed; the
-    open turn's words stand verbatim at the end of their message.
+    open turn's words stand verbatim at the end of their message. Further lines of older words are set in, so
+    that none of them can begin as another message does. What came by an import is never ours.
     """
     opening = next(
         (
@@ -146,11 +151,11 @@ def _wire(message: Message, preface: str | None) -> ChatMessage:
             if preface is not None:
                 return {
                     "role": "user",
-                    "content": f"{preface}\n\n{message.text}" if preface else message.text,
+                    "content": f"{quiet(preface)}\n\n{message.text}" if preface else message.text,
                 }
-            return {"role": "user", "content": f"[{message.author}] {message.text}"}
+            return {"role": "user", "content": quiet(f"[{_speaker(message)}] {_said(message)}")}
         case Role.ASSISTANT:
-            wire: ChatMessage = {"role": "assistant", "content": message.text}
+            wire: ChatMessage = {"role": "assistant", "content": quiet(message.text)}
             if message.tool_calls:
                 wire["tool_calls"] = [
                     {
@@ -162,6 +167,21 @@ def _wire(message: Message, preface: str | None) -> ChatMessage:
                 ]
             return wire
         case Role.TOOL:
-            return {"role": "tool", "tool_call_id": message.tool_call_id, "content": message.text}
+            text = message.text if message.turn_id is not None else f"{IMPORTED}\n{framed(message.text)}"
+            return {"role": "tool", "tool_call_id": message.tool_call_id, "content": quiet(text)}
         case _ as never:
             assert_never(never)
+
+
+def _ours(message: Message) -> bool:
+    """A note that the bot wrote in a turn; a file that is imported can name any author."""
+    return message.author == OURS and message.turn_id is not None
+
+
+def _speaker(message: Message) -> str:
+    return OURS if _ours(message) else name(message.author or "", "somebody")
+
+
+def _said(message: Message) -> str:
+    """Notes of ours are framed already where they hold data."""
+    return message.text if _ours(message) else "\n  ".join(clean(message.text).split("\n"))

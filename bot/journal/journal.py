@@ -14,6 +14,7 @@ from bot.events import Answered, ApprovalClosed, Event, MilestoneReached, Noted,
 from bot.journal.door import Door
 from bot.journal.ledger import Ledger
 from bot.journal.writer import Writer
+from bot.outside import line
 from storage import approvals, history, milestones, sessions, tasks, turns
 from storage.audit import AuditEvent
 from storage.records import Message, MilestoneKind, MilestoneSource, Role, TurnState
@@ -80,7 +81,7 @@ class Journal:
         if kind is self._last_milestone:
             return False
         self._last_milestone = kind
-        content = await self._door.clean(content)
+        content = line(await self._door.clean(content))  # one line: nothing in it looks like another post
 
         async def write(db: Db, again: bool) -> Sequence[Event]:
             await self._door.fence(db)
@@ -106,8 +107,8 @@ class Journal:
 
     async def plan(self, plan: tasks.Plan, next_step: str) -> None:
         """Replace the open task's plan."""
-        plan = tuple([(await self._door.clean(step), state) for step, state in plan])
-        next_step = await self._door.clean(next_step)
+        plan = tuple([(line(await self._door.clean(step)), state) for step, state in plan])
+        next_step = line(await self._door.clean(next_step))
 
         async def write(db: Db, _again: bool) -> Sequence[Event]:
             await self._door.fence(db)
@@ -209,7 +210,7 @@ class Journal:
 
 def _first_line(text: str) -> str:
     """The answer's first line of words, as the logbook's outcome."""
-    for line in text.splitlines():
-        if line.strip(" #*>-"):
-            return line.strip(" #*>")[:500]
+    for each in text.splitlines():
+        if each.strip(" #*>-"):
+            return each.strip(" #*>")[:500]
     return text[:500]

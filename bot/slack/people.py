@@ -15,7 +15,7 @@ import aiohttp
 from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot import log
+from bot import log, outside
 from bot.access import Actor
 from bot.errors import OpsthreadError
 from bot.redact import Redactor
@@ -223,11 +223,16 @@ def person_from(user: Mapping[str, Any], *, us: Us, enterprise: str | None) -> P
     of_our_org = bool(enterprise) and (user.get("enterprise_user") or {}).get("enterprise_id") == enterprise
     return Person(
         id=str(user.get("id", "")),
-        name=profile.get("display_name")
-        or profile.get("real_name")
-        or user.get("real_name")
-        or user.get("name")
-        or "",
+        name=outside.name(
+            str(
+                profile.get("display_name")
+                or profile.get("real_name")
+                or user.get("real_name")
+                or user.get("name")
+                or ""
+            ),
+            str(user.get("id", "")),
+        ),
         guest=bool(user.get("is_restricted") or user.get("is_ultra_restricted")),
         bot=bool(user.get("is_bot")) or user.get("id") == "USLACKBOT",
         deleted=bool(user.get("deleted")),

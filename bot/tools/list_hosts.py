@@ -6,6 +6,7 @@ from fnmatch import fnmatchcase
 
 from pydantic import BaseModel, Field
 
+from bot.outside import line
 from bot.ssh.inventory import Host
 from bot.tools.authority import Authority
 from bot.tools.toolbox import Outcome, Result
@@ -38,7 +39,9 @@ class ListHosts:
         wanted = arguments.filter.strip()
         found = [host for host in hosts if _fits(host, wanted)]
         if not found:
-            return Result(f'no host fits "{wanted}"; there are {len(hosts)} hosts, filter="" lists them')
+            return Result(
+                f'no host fits "{line(wanted, 80)}"; there are {len(hosts)} hosts, filter="" lists them'
+            )
         lines = [host_line(host) for host in found[:LISTED]]
         if len(found) > LISTED:
             lines.append(f"… {len(found) - LISTED} more; narrow the filter")
@@ -57,4 +60,4 @@ def _fits(host: Host, wanted: str) -> bool:
 def host_line(host: Host) -> str:
     """`- web-1 role=web env=prod`"""
     labels = " ".join(f"{key}={value}" for key, value in host.labels)
-    return f"- {host.name} {labels}".rstrip()
+    return line(f"- {host.name} {labels}")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
+from bot.outside import FRAME, clean, framed, line
 from storage.records import Command, CommandState
 
 SHOWN = 12_000  # characters of output per call that the model is shown; the whole is stored
-_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,38 +45,40 @@ def ran(command: Command, stdout: str, stderr: str) -> Part:
 
 
 def report(run: str | None, parts: list[Part]) -> str:
-    """The text of a call's result; each host gets an equal share of the room."""
+    """The text of a call's result; each host gets an equal share of the room.
+
+    Lines of ours begin with `$`, `>`, `###`, `---`, `…` or `(`; every line that a host printed begins with FRAME.
+    """
     share = max(SHOWN // max(len(parts), 1), 600)
     blocks = [_block(part, share) for part in parts]
-    head = f"$ {run}\n" if run else ""
+    head = "$ " + "\n> ".join(clean(run).split("\n")) + "\n" if run else ""
     return head + "\n\n".join(blocks)
 
 
 def _block(part: Part, share: int) -> str:
-    lines = [f"### {part.host} · {part.headline}"]
+    lines = [f"### {part.host} · {line(part.headline)}"]
     if part.stdout.strip():
-        lines.append(cut(clean(part.stdout).rstrip("\n"), share, part.command_id))
+        lines.append(cut(framed(part.stdout), share, part.command_id))
     if part.stderr.strip():
         lines.append("--- stderr")
-        lines.append(cut(clean(part.stderr).rstrip("\n"), share // 3, part.command_id))
+        lines.append(cut(framed(part.stderr), share // 3, part.command_id))
     if not part.stdout.strip() and not part.stderr.strip() and part.headline.startswith("exit"):
         lines.append("(no output)")
     return "\n".join(lines)
 
 
 def cut(text: str, room: int, command_id: int | None) -> str:
-    """Head and tail on line borders, and how much is left out between."""
+    """Head and tail of a framed text on line borders, and how much is left out between."""
     if len(text) <= room:
         return text
     head, tail = text[: room * 2 // 3], text[-(room // 3) :]
-    head = head[: head.rfind("\n") + 1] or head
-    tail = tail[tail.find("\n") + 1 :] or tail
-    left = len(text.encode()) - len(head.encode()) - len(tail.encode())
+    head = head[: head.rfind("\n")] if "\n" in head else head
+    tail = tail[tail.find("\n") + 1 :] if "\n" in tail else FRAME + tail
+    left = _bytes(text) - _bytes(head) - _bytes(tail)
     kept = f", full output kept as command {command_id}" if command_id else ""
     return f"{head.rstrip()}\n… {left} bytes left out{kept} …\n{tail}"
 
 
-def clean(text: str) -> str:
-    """Without escape sequences and control characters; they are no text and could hide some."""
-    out = _ANSI.sub("", text)
-    return "".join(c for c in out if c in "\n\t" or (c.isprintable() or ord(c) > 0x9F))
+def _bytes(text: str) -> int:
+    """Of a framed text, without its frame."""
+    return len(text.encode()) - len(FRAME) * (text.count("\n") + 1)

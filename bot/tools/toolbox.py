@@ -16,6 +16,7 @@ from pydantic import BaseModel, ValidationError
 from bot import log
 from bot.errors import OpsthreadError
 from bot.model import ToolSchema
+from bot.outside import line
 from storage.errors import DatabaseUnavailable, LeaseLost, StorageError
 from storage.records import ToolCall
 
@@ -94,7 +95,9 @@ class Toolbox:
         """One call. Whatever goes wrong in a tool becomes a result that the model can act on."""
         tool = self._tools.get(call.name)
         if tool is None:
-            return Result(f'there is no tool "{call.name}"; the tools are: {", ".join(self._tools)}')
+            return Result(
+                f'there is no tool "{line(call.name, 80)}"; the tools are: {", ".join(self._tools)}'
+            )
         arguments = _arguments(tool, call)
         if isinstance(arguments, Result):
             return arguments
@@ -105,7 +108,7 @@ class Toolbox:
         except DatabaseUnavailable:
             return Result(NOT_RECORDED)
         except (OpsthreadError, StorageError) as error:
-            return Result(f"not run: {error}")
+            return Result(line(f"not run: {error}"))
         except Exception:
             logger.exception("tool failed", tool=call.name)
             return Result(

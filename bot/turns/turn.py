@@ -16,6 +16,7 @@ from bot.errors import ModelError, OpsthreadError
 from bot.events import TextStreamed, TurnStarted
 from bot.journal import Journal
 from bot.model import Model
+from bot.outside import name
 from bot.redact import LiveText, Redactor
 from bot.tools.authority import Authority
 from bot.tools.toolbox import Result, Toolbox
@@ -93,8 +94,8 @@ async def run_turn(claim: Claim, parts: TurnParts) -> TurnState:
         await _tell_whose_plan(claim, journal, known)
         await loop.add(Message(role=Role.USER, text=turn.text, author=_author(turn)))
         if turn.front is Front.TERMINAL and claim.session.origin is Origin.SLACK:
-            who = turn.person_name or turn.person
-            await journal.note(f"asked:{turn.id}", f"{who} asks from a terminal: {turn.text}")
+            asked = "\n> ".join(turn.text.split("\n"))
+            await journal.note(f"asked:{turn.id}", f"{_author(turn)} asks from a terminal:\n> {asked}")
     if turn.stop_by:
         return await _stopped(loop, turn.stop_by)
     if turn.resumed > MOST_RESUMED:  # perhaps this very turn is what kills the processes
@@ -131,7 +132,7 @@ async def fail_turn(claim: Claim, parts: TurnParts, *, reason: str) -> TurnState
 
 def _author(turn: Turn) -> str:
     """The name people know; somebody who calls themselves as we sign our notes goes by their id."""
-    return turn.person_name if turn.person_name not in ("", OURS) else turn.person
+    return name(turn.person_name, turn.person)
 
 
 async def _known(claim: Claim, parts: TurnParts) -> _Known:
@@ -199,7 +200,7 @@ def _providers(claim: Claim, parts: TurnParts, known: _Known) -> list[context.Pr
         return context.idle_text(known.idle)
 
     async def now() -> str:
-        return context.now_text(datetime.now(UTC), parts.zone, speaker=turn.person_name or turn.person)
+        return context.now_text(datetime.now(UTC), parts.zone, speaker=_author(turn))
 
     return [
         context.Provider(10, "system", context.Place.PREFIX, system),

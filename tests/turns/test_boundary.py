@@ -194,7 +194,7 @@ async def test_what_was_seen_on_a_host_is_withheld_from_the_turn_of_somebody_who
         assert f"(withheld: this is from {HOST}, which ann may not use here)" in seen
         rig.model.push(say("here"))
         await talk.say("and what did it print?")
-        assert "\nthe-inside-of-it" in str(rig.model.requests[-1]["messages"][3]["content"])
+        assert "\n| the-inside-of-it" in str(rig.model.requests[-1]["messages"][3]["content"])
         assert rig.model.violations == []
 
 

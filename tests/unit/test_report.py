@@ -16,7 +16,7 @@ def command(**changes: object) -> Command:
 
 def test_a_block_has_host_status_time_and_both_streams() -> None:
     text = report("'df'", [ran(command(exit_status=1), "out\n", "err\n")])
-    assert text == "$ 'df'\n### web-1 · exit 1 · 0.2 s\nout\n--- stderr\nerr"
+    assert text == "$ 'df'\n### web-1 · exit 1 · 0.2 s\n| out\n--- stderr\n| err"
 
 
 def test_an_unknown_outcome_is_never_shown_as_success() -> None:

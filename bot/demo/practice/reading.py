@@ -27,6 +27,7 @@ _HOST_LIST = re.compile(r"^Hosts\b[^\n]*:\s*\n((?:\s*[-*] [^\n]*\n?)+)", re.MULT
 _NOTE = re.compile(r"^\[opsthread\] ")  # the bot itself speaks
 _LATER = "not run yet: people were asked"  # an approval was open; a note brings the outcome
 _BLOCK = re.compile(r"^### (\S+) · (.*)$", re.MULTILINE)
+_FRAME = re.compile(r"^\| ", re.MULTILINE)  # before each line that a host printed
 _EXIT = re.compile(r"^exit (-?\d+)\b")
 
 
@@ -179,13 +180,8 @@ def _of_call(arguments: str, result: str) -> list[Ran]:
 
 
 def _blocks(result: str, hosts: frozenset[str]) -> dict[str, tuple[str, str]]:
-    """Headline and body by host. Output may hold such lines itself: only hosts of the call count, once."""
-    marks = []
-    seen: set[str] = set()
-    for mark in _BLOCK.finditer(result):
-        if mark[1] in hosts and mark[1] not in seen:
-            seen.add(mark[1])
-            marks.append(mark)
+    """Headline and body by host. No line of an output looks like a headline: each is framed."""
+    marks = [mark for mark in _BLOCK.finditer(result) if mark[1] in hosts]
     ends = [*(mark.start() for mark in marks[1:]), len(result)]
     return {
         mark[1]: (mark[2].strip(), result[mark.end() : ends[at]].strip("\n")) for at, mark in enumerate(marks)
@@ -195,7 +191,7 @@ def _blocks(result: str, hosts: frozenset[str]) -> dict[str, tuple[str, str]]:
 def _block(host: str, command: str, headline: str, body: str) -> Ran:
     ended = _EXIT.match(headline)
     body = "" if body.strip() == "(no output)" else body
-    stdout, _, stderr = f"\n{body}".partition("\n--- stderr")
+    stdout, stderr = (_FRAME.sub("", each) for each in f"\n{body}".partition("\n--- stderr")[::2])
     if ended is None:
         return Ran(host, command, None, stdout.strip("\n"), stderr.strip("\n"), problem=headline)
     return Ran(host, command, int(ended[1]), stdout.strip("\n"), stderr.strip("\n"))
