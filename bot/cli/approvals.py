@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 
 import typer
 
 from bot import log, settings
+from bot.cli import printing
 from bot.cli.database import with_store
 from bot.errors import OpsthreadError
 from bot.terminal.conversation import Conversation
+from bot.terminal.safe_text import exact, one_line
 from bot.terminal.screen import TerminalScreen, make_console
 from storage import approvals as store_approvals
 from storage import turns
@@ -48,8 +49,10 @@ def _list(*, as_json: bool) -> None:
             return await store_approvals.list_open(db)
 
     found = with_store(read)
-    for approval in found:
-        print(json.dumps(_record(approval), ensure_ascii=False) if as_json else _line(approval))
+    if as_json:
+        printing.json_lines(_record(approval) for approval in found)
+    for approval in () if as_json else found:
+        printing.say(_line(approval))
     if not found and not as_json:
         print("no approval is open")
 
@@ -69,7 +72,8 @@ def _record(approval: Approval) -> dict[str, object]:
 def _line(approval: Approval) -> str:
     hosts = ", ".join(f"{host.name} as {host.user}" for host in approval.hosts)
     return (
-        f"{approval.id} · session {approval.session_id} · on {hosts}: {approval.run} · {approval.reason} · "
+        f"{approval.id} · session {approval.session_id} · on {hosts}: "
+        f"{exact(approval.run)} · {one_line(approval.reason)} · "
         f"asked by {approval.requester} · expires {approval.expires_at:%H:%M} UTC"
     )
 
@@ -101,7 +105,7 @@ async def _decide(approval_id: int, *, approve: bool) -> int:
         counted, said = await conversation.decide(approval, approve=approve)
         if not counted:
             raise OpsthreadError(said)
-        print(f"approval {approval_id}: {said}")
+        printing.say(f"approval {approval_id}: {said}")
         async with app.store.begin() as db:
             turn = await turns.get(db, approval.turn_id)
         if turn.front is Front.SLACK:

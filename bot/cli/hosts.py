@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
@@ -13,6 +12,7 @@ import typer
 
 from bot import log, settings
 from bot.access import LOCAL, Actor, rule_for, unknown_host_message
+from bot.cli import printing
 from bot.cli.auditing import record
 from bot.database import database
 from bot.demo.host import DemoHost, write_hosts_yml
@@ -49,11 +49,10 @@ def list_(
             if rights == []:
                 continue
             shown += 1
-            print(
-                json.dumps(_record(name, host, rights), ensure_ascii=False)
-                if as_json
-                else _line(host, rights)
-            )
+            if as_json:
+                printing.json_lines([_record(name, host, rights)])
+            else:
+                printing.say(_line(host, rights))
     if not shown and not as_json:
         print(f"{user} may use no host" if user else "no hosts")
 
@@ -66,7 +65,10 @@ def check(
     """Connect, verify the key, run the wrapper itself, measure; exit 1 if any host fails."""
     reports = asyncio.run(_check(names or []))
     for report in reports:
-        print(json.dumps(asdict(report), ensure_ascii=False) if as_json else _verdict(report))
+        if as_json:
+            printing.json_lines([asdict(report)])
+        else:
+            printing.say(_verdict(report))
     raise typer.Exit(0 if all(report.ok for report in reports) else 1)
 
 

@@ -86,5 +86,7 @@ def main() -> NoReturn:
 
 
 def _fail(error: Exception, status: int) -> NoReturn:
-    print(f"opsthread: {load_redactor().text(str(error)).text}", file=sys.stderr)
+    from bot.terminal.safe_text import harmless
+
+    print(f"opsthread: {harmless(load_redactor().text(str(error)).text)}", file=sys.stderr)
     sys.exit(status)

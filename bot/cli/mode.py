@@ -7,6 +7,7 @@ import typer
 from bot import settings
 from bot.access import LOCAL
 from bot.account import os_account
+from bot.cli import printing
 from bot.cli.database import with_store
 from bot.turns.modes import described, set_mode
 from storage import control
@@ -39,4 +40,4 @@ def register(app: typer.Typer) -> None:
                 said = described(await control.switch(db, team))
             return said + (f"; {stopped} turns were stopped" if stopped else "")
 
-        print(with_store(run))
+        printing.say(with_store(run))

@@ -6,6 +6,9 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 
+from bot.outside import clean
+from bot.prose import inert
+from bot.terminal.safe_text import harmless
 from storage.history import OURS
 from storage.records import (
     Approval,
@@ -44,7 +47,7 @@ def render(
     said = [m for m in messages if m.role is not Role.TOOL and m.text.strip() and m.author != OURS]
     if said:
         parts.append("## Conversation\n\n" + "\n\n".join(_message(m) for m in said))
-    return "\n\n".join(parts) + "\n"
+    return harmless("\n\n".join(parts)) + "\n"
 
 
 def _facts(session: Session, commands: Sequence[Command]) -> str:
@@ -155,7 +158,8 @@ def _time(at: datetime) -> str:
 
 
 def _quote(text: str) -> str:
-    return "\n".join(f"> {line}".rstrip() for line in text.splitlines())
+    """Words of people and of the model, as a block: their links show where they lead, their HTML is text."""
+    return "\n".join(f"> {line}".rstrip() for line in inert(clean(text)).split("\n"))
 
 
 def _short(text: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any, TextIO
 from rich.table import Table
 from rich.text import Text
 
+from bot.terminal.json_lines import escaped
 from bot.terminal.safe_text import harmless, one_line
 from bot.terminal.screen import make_console
 from bot.terminal.streams import lenient, utf8
@@ -24,7 +25,7 @@ def json_lines(records: Iterable[dict[str, Any]]) -> None:
 
 def json_line(record: dict[str, Any]) -> None:
     """One object, where stdout is known to be UTF-8."""
-    sys.stdout.write(json.dumps(record, ensure_ascii=False, separators=(", ", ": ")) + "\n")
+    sys.stdout.write(escaped(json.dumps(record, ensure_ascii=False, separators=(", ", ": "))) + "\n")
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, empty: str) -> None:

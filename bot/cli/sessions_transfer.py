@@ -16,6 +16,7 @@ from bot.cli.auditing import record
 from bot.cli.database import with_store
 from bot.errors import UsageError
 from bot.redact import Redactor
+from bot.terminal.safe_text import one_line
 from storage import approvals, commands, milestones, sessions, transfer
 from storage.audit import AuditEvent
 from storage.errors import NotFound
@@ -109,11 +110,11 @@ def import_(
         )
         return
     added, skipped = sum(one.added for one in done), sum(one.skipped for one in done)
-    print(f"{len(done)} sessions of {user}: {added} messages added, {skipped} were there already")
+    printing.say(f"{len(done)} sessions of {user}: {added} messages added, {skipped} were there already")
     for one in done:
         if one.different:
             print(
-                f"session {one.session_id} ({one.key}): kept as they were although the file differs:"
+                f"session {one.session_id} ({one_line(one.key)}): kept as they were although the file differs:"
                 f" seq {', '.join(map(str, one.different))}",
                 file=sys.stderr,
             )

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from bot.outside import clean, line
+from bot.prose import marked, unlinked
 from bot.slack.text import Prose, cut, defuse, escape, pieces, split, weight
 from storage.records import MilestoneKind
 
@@ -57,7 +59,7 @@ def prose(text: str, *, title: str = "", footer: str = "", asker: str = "") -> l
 
     footer: our line under the last part. asker: a person to be told that it is there.
     """
-    parts = split(text, PART) if text.strip() else ["(nothing)"]
+    parts = split(marked(text), PART) if text.strip() else ["(nothing)"]
     messages = []
     for n, part in enumerate(parts):
         first, last = n == 0, n == len(parts) - 1
@@ -126,12 +128,15 @@ def progress(view: Progress) -> Message:
         head["accessory"] = button("Stop", STOP, view.stop)
     blocks = [head]
     if view.plan:
-        steps = [f"{_PLAN_MARKS.get(state, '○')} {short(step, 200)}" for step, state in view.plan[:12]]
+        steps = [
+            f"{_PLAN_MARKS.get(state, '○')} {short(marked(line(step)), 200)}"
+            for step, state in view.plan[:12]
+        ]
         blocks += context("  ".join(steps))
     if view.lines:
         shown = [
-            f"{line.mark} {line.host}  {_one_line(line.run, 260)}   {line.tail}".rstrip()
-            for line in view.lines
+            f"{each.mark} {each.host}  {_one_line(each.run, 260)}   {line(each.tail, 400)}".rstrip()
+            for each in view.lines
         ]
         if view.earlier:
             shown.insert(0, f"… {view.earlier} earlier")
@@ -140,7 +145,7 @@ def progress(view: Progress) -> Message:
 
 
 def _one_line(run: str, limit: int) -> str:
-    return short(" ⏎ ".join(run.split("\n")), limit)
+    return short(" ⏎ ".join(clean(run).split("\n")), limit)
 
 
 def duration(seconds: float) -> str:
@@ -164,12 +169,12 @@ def size(count: int) -> str:
 def listing(title: str, lines: Iterable[str], *, hint: str = "") -> Message:
     """A heading and lines that are mrkdwn already (escaped by whoever made them), one message."""
     kept, used = [], 0
-    for line in lines:
-        used += len(line) + 1
+    for each in lines:
+        used += len(each) + 1
         if used > 9_000:
             kept.append("…")
             break
-        kept.append(line)
+        kept.append(each)
     blocks = [section(f"*{escape(title)}*"), *(section(part) for part in packed(kept))]
     if hint:
         blocks += context(hint)
@@ -192,7 +197,8 @@ def who(person: str) -> str:
 
 
 def section(mrkdwn: str) -> Block:
-    return {"type": "section", "text": {"type": "mrkdwn", "text": mrkdwn}}
+    """verbatim: Slack makes no links and mentions of its own out of words such as `@here`."""
+    return {"type": "section", "text": {"type": "mrkdwn", "text": mrkdwn, "verbatim": True}}
 
 
 def preformatted(text: str) -> Block:
@@ -202,11 +208,12 @@ def preformatted(text: str) -> Block:
 
 
 def _markdown(text: str) -> Block:
-    return {"type": "markdown", "text": defuse(text)}
+    """Words that are not ours, marked where they look like ours; a link shows where it leads."""
+    return {"type": "markdown", "text": defuse(unlinked(text))}
 
 
 def context(text: str) -> list[Block]:
-    elements = [{"type": "mrkdwn", "text": escape(part)} for part in cut(text, 1_900)[:4]]
+    elements = [{"type": "mrkdwn", "text": escape(part), "verbatim": True} for part in cut(text, 1_900)[:4]]
     return [{"type": "context", "elements": elements}] if elements else []
 
 
@@ -221,11 +228,11 @@ def plain_text(text: str) -> Block:
 def packed(lines: Iterable[str]) -> list[str]:
     """Lines put together into sections that are as full as they may be."""
     packed: list[str] = []
-    for line in (part for each in lines for part in cut(each, SECTION)):
-        if packed and len(packed[-1]) + len(line) + 1 <= SECTION:
-            packed[-1] += "\n" + line
+    for piece in (part for each in lines for part in cut(each, SECTION)):
+        if packed and len(packed[-1]) + len(piece) + 1 <= SECTION:
+            packed[-1] += "\n" + piece
         else:
-            packed.append(line)
+            packed.append(piece)
     return packed
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import tzinfo
 from typing import assert_never
 
+from bot.outside import line
 from bot.slack.blocks import (
     APPROVE,
     DENY,
@@ -57,9 +58,9 @@ def approval_card(
             if approval.needs > 1
             else []
         ),
-        f"Why it asks: {escape(approval.reason)}",
+        f"Why it asks: {escape(line(approval.reason))}",
         f"Asked by {who(approval.requester)} · ends after {approval.limit_s} s · expires {clock(until)}",
-        *([f"The message: “{escape(short(' '.join(said.split()), 200))}”"] if said.strip() else []),
+        *([f"The message: “{escape(line(said, 200))}”"] if said.strip() else []),
         f"Approvers: {', '.join(who(each) for each in approvers)}"
         if approvers
         else "The access rule names no approvers, so nobody can approve it here.",
@@ -77,8 +78,8 @@ def approval_card(
     blocks = [
         section(title),
         *(piece.block for piece in last),
-        *(section(line) for line in _hidden(approval.run)),
-        *(section(part) for line in lines for part in cut(line, SECTION)),
+        *(section(each) for each in _hidden(approval.run)),
+        *(section(part) for each in lines for part in cut(each, SECTION)),
         _buttons(approval),
     ]
     text = (
@@ -92,22 +93,22 @@ def approval_closed(approval: Approval, by: str, *, zone: tzinfo) -> Message:
     at = (approval.decided_at or approval.expires_at).astimezone(zone)
     match approval.state:
         case ApprovalState.APPROVED | ApprovalState.USED:
-            line, plain = f"*Approved* by {who(by)} at {clock(at)}", f"Approved by {who(by)} at {at:%H:%M}"
+            headed, plain = f"*Approved* by {who(by)} at {clock(at)}", f"Approved by {who(by)} at {at:%H:%M}"
         case ApprovalState.DENIED:
-            line = f"*Denied* by {who(by)} at {clock(at)}; nothing ran"
+            headed = f"*Denied* by {who(by)} at {clock(at)}; nothing ran"
             plain = f"Denied by {who(by)} at {at:%H:%M}; nothing ran"
         case ApprovalState.EXPIRED:
-            line = f"*Expired* at {clock(at)} without an answer; nothing ran"
+            headed = f"*Expired* at {clock(at)} without an answer; nothing ran"
             plain = f"Expired at {at:%H:%M} without an answer; nothing ran"
         case ApprovalState.REVOKED:
-            line, plain = "*Taken back*; nothing ran", "Taken back; nothing ran"
+            headed, plain = "*Taken back*; nothing ran", "Taken back; nothing ran"
         case ApprovalState.OPEN:
-            line = plain = "Still open"
+            headed = plain = "Still open"
         case _:
             assert_never(approval.state)
     last = _messages(approval)[-1]
     text = f"{plain} · {_where(approval)}: {escape(short(approval.run, 2_000))}"
-    return Message(cap(text), (section(line), *(piece.block for piece in last)))
+    return Message(cap(text), (section(headed), *(piece.block for piece in last)))
 
 
 def _messages(approval: Approval) -> list[list[_Piece]]:

@@ -72,7 +72,11 @@ async def _answer(reception: Reception, commanded: Commanded, respond: AsyncResp
     message = await reception.commanded(commanded)
     try:
         await respond(
-            text=message.text, blocks=list(message.blocks), response_type="ephemeral", unfurl_links=False
+            text=message.text,
+            blocks=list(message.blocks),
+            response_type="ephemeral",
+            unfurl_links=False,
+            unfurl_media=False,
         )
     except (SlackClientError, aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
         logger.warning("slash command not answered", fault=type(error).__name__)

@@ -24,7 +24,7 @@ from bot.slack.commands import Commands
 from bot.slack.etiquette import Etiquette, decide, hinges_on_the_last_word
 from bot.slack.incoming import Clicked, Commanded, Deleted, Said, Us
 from bot.slack.people import CALL_FAILED, People, Person, SlackSilent
-from bot.slack.text import mentions
+from bot.slack.text import escape, mentions
 from bot.ssh.inventory import Inventory
 from bot.turns.arrival import Arrival, Receipt
 from storage import inbox, outbox, sessions, turns
@@ -293,7 +293,9 @@ class Reception:
     async def _tell_outage(self, said: Said) -> bool:
         line = "I cannot reach my database right now. Your message is not lost: I take it up as soon as it is back."
         with contextlib.suppress(*CALL_FAILED):
-            await self._parts.client.chat_postMessage(channel=said.channel, thread_ts=said.root, text=line)
+            await self._parts.client.chat_postMessage(
+                channel=said.channel, thread_ts=said.root, text=line, unfurl_links=False, unfurl_media=False
+            )
         return True
 
     def _eyes(self, said: Said) -> None:
@@ -318,7 +320,7 @@ class Reception:
                 channel=clicked.channel,
                 user=clicked.person,
                 thread_ts=clicked.thread_ts,
-                text=_sentence(line),
+                text=escape(_sentence(line)),
             )
 
     async def _click(self, clicked: Clicked) -> str:

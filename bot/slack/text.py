@@ -12,10 +12,11 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from bot.prose import closer, fence_after
+
 _ANGLE = re.compile(r"<([^<>\n]+)>")
 _SPACES = dict.fromkeys((0x00A0, 0x2007, 0x202F), " ")  # no-break spaces
 _ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"))  # & last, else &amp;lt; would turn into <
-_FENCE = re.compile(r"^( {0,3})(`{3,16}|~{3,16})([^\n]{0,100})$")
 
 
 def plain(raw: str, *, bot_user: str, names: Mapping[str, str]) -> str:
@@ -183,7 +184,7 @@ class _Part:
         if opener is not None and self.lines and self.lines[-1] == opener:
             self.lines.pop()
         elif opener is not None:
-            self.lines.append(_closer(opener))
+            self.lines.append(closer(opener))
         text = "\n".join(self.lines)
         return [text] if text.strip() else []
 
@@ -197,9 +198,9 @@ def split(text: str, limit: int) -> list[str]:
     opener: str | None = None  # the line that opened the fence we are in
     part = _Part.begin(None)
     for line in text.split("\n"):
-        after = _fence_after(line, opener)
+        after = fence_after(line, opener)
         closes = opener is not None and after is None  # always fits: its room was kept
-        reserve = weight(_closer(after or "")) + 8 if after else 0
+        reserve = weight(closer(after or "")) + 8 if after else 0
         room = limit - weight(opener or "") - reserve - 8
         for n, piece in enumerate([line] if closes else cut(line, room) or [""]):
             full = n > 0 or part.size + weight(piece) + 1 + reserve > limit
@@ -209,23 +210,6 @@ def split(text: str, limit: int) -> list[str]:
             part.add(piece)
         opener = after
     return [*parts, *part.finish(opener)] or [text]
-
-
-def _fence_after(line: str, opener: str | None) -> str | None:
-    """The opening line of the fence that is open after this line, None when none is."""
-    found = _FENCE.match(line)
-    if not found:
-        return opener
-    if opener is None:
-        return None if found[2][0] == "`" and "`" in found[3] else line
-    sign = _closer(opener).strip()
-    closes = found[2][0] == sign[0] and len(found[2]) >= len(sign) and not found[3].strip()
-    return None if closes else opener
-
-
-def _closer(opener: str) -> str:
-    found = _FENCE.match(opener)
-    return found[1] + found[2] if found else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +235,7 @@ def pieces(text: str) -> list[Prose | Code]:
         lines.clear()
 
     for line in text.split("\n"):
-        after = _fence_after(line, opener)
+        after = fence_after(line, opener)
         if opener is None and after is not None:
             flush(Prose)
         elif opener is not None and after is None:

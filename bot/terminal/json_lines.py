@@ -36,7 +36,11 @@ _RAW = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-
 
 def dumps(record: dict[str, Any]) -> str:
     """One line of UTF-8 JSON."""
-    text = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
+    return escaped(json.dumps(record, ensure_ascii=False, separators=(",", ":")))
+
+
+def escaped(text: str) -> str:
+    """The same JSON, without a sign that a terminal may obey or take for the end of a line."""
     return _RAW.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 

@@ -30,6 +30,7 @@ from bot.events import (
     TextStreamed,
     TurnStarted,
 )
+from bot.prose import marked
 from bot.terminal import wording
 from bot.terminal.safe_text import exact, harmless, one_line
 from storage.records import ApprovalState, MilestoneKind, TurnState
@@ -109,7 +110,7 @@ def _milestone(event: MilestoneReached) -> RenderableType:
         MilestoneKind.CHANGE: "yellow",
     }
     title = Text(wording.milestone_title(event.kind, event.at))
-    body = Text(one_line(event.text), overflow="fold")
+    body = Text(marked(one_line(event.text)), overflow="fold")
     return Panel(body, title=title, title_align="left", border_style=styles.get(event.kind, "cyan"))
 
 
@@ -123,7 +124,7 @@ def _asked(event: ApprovalAsked, zone: tzinfo) -> RenderableType:
 
 
 def _answer(event: Answered) -> tuple[RenderableType, ...]:
-    text = harmless(event.text)
+    text = marked(harmless(event.text), code=True)
     body: RenderableType = markdown(text) if event.state == TurnState.DONE else Text(text, style="yellow")
     return (Text(""), body, Text(""), _dim(wording.ending(event)))
 

@@ -21,6 +21,7 @@ from bot.events import (
     TextStreamed,
     TurnStarted,
 )
+from bot.prose import marked
 from bot.terminal import wording
 from bot.terminal.safe_text import exact, harmless, one_line
 
@@ -48,13 +49,18 @@ def lines(event: Event, zone: tzinfo) -> tuple[str, ...]:
         case PlanChanged():
             return ("plan", *(f"    {line}" for line in wording.plan_lines(event)))
         case MilestoneReached():
-            return (f"{wording.milestone_title(event.kind, event.at)} · {one_line(event.text)}",)
+            return (f"{wording.milestone_title(event.kind, event.at)} · {marked(one_line(event.text))}",)
         case ApprovalAsked():
             return _asked(event, zone)
         case ApprovalClosed():
             return (wording.closed(event, zone),)
         case Answered():
-            return ("", *harmless(event.text).strip("\n").split("\n"), "", wording.ending(event))
+            return (
+                "",
+                *marked(harmless(event.text), code=True).strip("\n").split("\n"),
+                "",
+                wording.ending(event),
+            )
         case Noted():
             return (one_line(event.text),)
     assert_never(event)

@@ -5,16 +5,19 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from bot.outside import INVISIBLE
+
 _COLOUR = re.compile(r"\x1b\[[0-9;:]*[mK]")  # what `ls --color` and `grep --color` print
 _LINE_ENDS = re.compile(r"\r\n?|[\v\f\x85\u2028\u2029]")
-_REORDERING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_UNSEEN = re.compile(rf"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff{INVISIBLE}]")
 _PLAIN_SPACE = " "
 
 
 def harmless(text: str) -> str:
-    """Prose or output: colour codes go, line ends become newlines, other controls become visible."""
+    """Prose or output: colour codes go, line ends become newlines, other controls and what nobody
+    sees become visible."""
     text = _LINE_ENDS.sub("\n", _COLOUR.sub("", text))
-    return "".join(_escaped(c) if _drives(c) else c for c in text)
+    return _UNSEEN.sub(lambda found: _escaped(found[0]), text)
 
 
 def exact(text: str) -> str:
@@ -28,12 +31,6 @@ def exact(text: str) -> str:
 def one_line(text: str) -> str:
     """The same as `harmless`, on one line."""
     return " ".join(harmless(text).split())
-
-
-def _drives(char: str) -> bool:
-    if char in "\n\t":
-        return False
-    return char in _REORDERING or unicodedata.category(char) in ("Cc", "Cs")
 
 
 def _unseen(char: str) -> bool:

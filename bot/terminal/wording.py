@@ -16,6 +16,7 @@ from bot.events import (
     PlanChanged,
     TurnStarted,
 )
+from bot.prose import marked
 from bot.terminal.safe_text import exact, harmless, one_line
 from storage.records import ApprovalHost, ApprovalState, MilestoneKind, TurnState
 
@@ -176,7 +177,7 @@ def closed(event: ApprovalClosed, zone: tzinfo) -> str:
 
 
 def plan_lines(event: PlanChanged) -> tuple[str, ...]:
-    return tuple(f"{PLAN_MARKS.get(state, '·')} {one_line(text)}" for text, state in event.steps)
+    return tuple(f"{PLAN_MARKS.get(state, '·')} {marked(one_line(text))}" for text, state in event.steps)
 
 
 def ending(event: Answered) -> str:
