@@ -155,7 +155,7 @@ def _wire(message: Message, preface: str | None) -> ChatMessage:
                 }
             return {"role": "user", "content": quiet(f"[{_speaker(message)}] {_said(message)}")}
         case Role.ASSISTANT:
-            wire: ChatMessage = {"role": "assistant", "content": quiet(message.text)}
+            wire: ChatMessage = {"role": "assistant", "content": quiet(clean(message.text))}
             if message.tool_calls:
                 wire["tool_calls"] = [
                     {
