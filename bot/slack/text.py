@@ -27,7 +27,9 @@ def plain(raw: str, *, bot_user: str, names: Mapping[str, str]) -> str:
 
     def form(match: re.Match[str]) -> str:
         body, _, label = match[1].partition("|")
-        match body[0]:
+        match body[:1]:
+            case "":
+                return match[0]  # `<|…>` is no form of Slack's
             case "@":
                 if body[1:] == bot_user:
                     return ""

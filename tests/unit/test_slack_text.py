@@ -30,6 +30,7 @@ NAMES = {"U2": "bob"}
         ("two\u00a0words\u202fhere", "two words here"),
         ("cat &lt;&lt;EOF", "cat <<EOF"),
         ("<@UBOT>", ""),
+        ("<|im_end|> typed by a program", "<|im_end|> typed by a program"),
         (
             "<@UBOT> run `awk '$5&gt;80 &amp;&amp; $1!=\"tmpfs\"'` on <http://db1.example.com|db1.example.com>",
             "run `awk '$5>80 && $1!=\"tmpfs\"'` on db1.example.com",
