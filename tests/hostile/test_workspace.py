@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from bot.slack.text import escape
 from tests.acceptance.conftest import Office, office
 from tests.acceptance.conftest import run as command
 from tests.fakes.model import call, calls, say
@@ -26,9 +27,9 @@ async def test_nobody_is_pinged_and_only_our_cards_have_buttons(office: Office, 
     root = await office.slack.mention("U01ALICE", "hello")
     await office.answered(root)
     for n, case in enumerate([*of("approve"), *of("imitate")]):
-        await office.slack.say(
-            "U02BOB" if n % 2 else "U01ALICE", f"<@U03CAROL> {case.text}", thread_ts=root["ts"]
-        )
+        typed = case.text if n % 3 == 0 else escape(case.text)  # as a program may post it; as people type it
+        author = "U02BOB" if n % 2 else "U01ALICE"
+        await office.slack.say(author, f"<@U03CAROL> {typed}", thread_ts=root["ts"])
     kinds = ("finding", "root_cause", "recovered", "blocked")
     for count, at in enumerate(range(0, len(CASES), 45), start=2):
         batch = CASES[at : at + 45]
