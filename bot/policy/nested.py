@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from bot.policy.lexer import Line, Op, Unread, lex, listed
 
@@ -124,9 +125,10 @@ def _text(text: str, depth: int) -> Iterator[Found]:
 
 
 def _find_runs(rest: list[str], depth: int) -> Iterator[Found]:
-    for number, word in enumerate(rest):
-        if word in ("-exec", "-execdir", "-ok", "-okdir"):
-            yield from inside(rest[number + 1 :], depth)
+    """Each up to the next one: looking through all that follows, again and again, would take for ever."""
+    starts = [at for at, word in enumerate(rest) if word in ("-exec", "-execdir", "-ok", "-okdir")]
+    for at, end in pairwise([*starts, len(rest)]):
+        yield from inside(rest[at + 1 : end], depth)
 
 
 def _fed(before: list[str], here: list[Found]) -> list[Found]:
