@@ -17,8 +17,10 @@ _AWK_NEVER = re.compile(
 )
 _AWK_LOOP = re.compile(
     r"\bfor *\( *(?:[a-zA-Z_]\w* +in +[a-zA-Z_]\w*"
-    r"|[a-zA-Z_]\w* *= *[0-9]{1,3} *; *[a-zA-Z_]\w* *<=? *(?:NF|NR|[0-9]{1,6}) *; *[a-zA-Z_]\w*\+\+) *\)"
+    r"|(?P<n>[a-zA-Z_]\w*) *= *[0-9]{1,3} *; *(?P=n) *<=? *(?:NF|NR|[0-9]{1,6}) *; *(?P=n)\+\+) *\)"
 )
+# A text put behind itself doubles each time: forty records later no memory is left.
+_AWK_DOUBLES = re.compile(r"\b([a-zA-Z_]\w*) *=(?!=)[^;}]*\b\1\b[^;}]*\b\1\b")
 # In parentheses > compares. No quote and no slash: so no text or pattern can end in there.
 _AWK_IF = re.compile(r"\bif *\([^()\"/]*\)")
 _AWK = Options(values={"-F": "text", "-v": "text"})
@@ -82,8 +84,18 @@ def awk_program(program: str) -> None:
     """
     if found := _AWK_NEVER.search(program):
         raise NotProved(f"awk: {found[0]} is not known to be harmless")
-    if re.search(r"\bfor\b", _AWK_LOOP.sub("", program)):
+    rest = _AWK_LOOP.sub("", program)
+    if re.search(r"\bfor\b", rest):
         raise NotProved("awk: only loops over fields or keys are known to end")
+    for counter in {found["n"] for found in _AWK_LOOP.finditer(program) if found["n"]}:
+        # Set back inside its loop, it never gets to the end; so no other place may set it.
+        if re.search(
+            rf"\b{counter}\b *(?:[-+*/%^]?=(?![=~])|\+\+|--)|(?:\+\+|--) *{counter}\b|\b(?:g?sub|split)\b[^;]*\b{counter}\b *\)",
+            rest,
+        ):
+            raise NotProved(f"awk: {counter} counts a loop and is set elsewhere, so the loop may not end")
+    if found := _AWK_DOUBLES.search(rest):
+        raise NotProved(f"awk: {found[1]} made of itself twice may take all memory")
     action = _AWK_IF.sub("", program[program.find("{") :] if "{" in program else "")
     if ">" in action.replace(">=", "") or "|" in action.replace("||", ""):
         raise NotProved(
@@ -134,8 +146,10 @@ def jq(words: tuple[Word, ...], scene: Scene) -> tuple[Word, ...]:
         raise NotProved("jq lacks a quoted filter")
     program = _JQ_TEXT.sub(" ", given.words[0].text)
     program = _JQ_KEYS.sub(" ", _JQ_FIELD.sub(" ", program))
-    if re.search(r"\* *[0-9]{5}|[0-9]{5} *\*", program):
+    if re.search(r"\* *[0-9]{5}|[0-9]{5} *\*|\*.*\*", program):
         raise NotProved("jq: a text times a large number takes all memory")
+    if re.search(r"\[[^\]]*[0-9]{6}[^\]]*\].*=(?!=)", program):
+        raise NotProved("jq: setting a place far out takes all memory")
     for text in _JQ_TEXT.findall(given.words[0].text):
         check_pattern(text)
     if bad := re.search(r"[\\\"$@#?]{2}|[\\\"$@#]", program):
