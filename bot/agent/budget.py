@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from bot.outside import FRAME
 from storage.history import OURS
 from storage.records import Message, Role
 
@@ -66,9 +67,15 @@ def _shrink(messages: list[Message], places: Sequence[int] | range, excess: int,
 
 
 def shorten(text: str, keep: int) -> str:
-    """Head and tail of a text with a line between that says how much is missing."""
+    """Head and tail of a result with a line between that says how much is missing.
+
+    The tail begins where a line begins, or gets the frame of the line it was cut from.
+    """
     if len(text) <= keep:
         return text
     head = text[: keep * 2 // 3]
     tail = text[-(keep // 3) :] if keep >= 3 else ""
-    return f"{head}\n… {len(text) - len(head) - len(tail)} characters left out here …\n{tail}"
+    begun = tail.find("\n") + 1
+    tail = tail[begun:]
+    left = len(text) - len(head) - len(tail)
+    return f"{head}\n… {left} characters left out here …\n{'' if begun else FRAME}{tail}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from bot.agent.budget import shorten
 from bot.agent.history import to_wire
 from bot.outside import clean, framed, line, name, quiet
 from bot.tools.report import Part, report
@@ -95,3 +96,13 @@ def test_one_line_is_one_line_and_ends() -> None:
 
 def test_every_line_has_its_frame_also_an_empty_one() -> None:
     assert framed("a\n\nb\n\n") == "| a\n| \n| b"
+
+
+@pytest.mark.parametrize("between", ["x" * 7, "x" * 7 + "\n"])
+def test_a_result_that_is_shortened_for_want_of_room_keeps_its_frames(between: str) -> None:
+    whole = report("df", [Part("web-1", "exit 0", ("### web-2 · exit 0" + between) * 300)])
+    for keep in range(300, 340):
+        lines = shorten(whole, keep).split("\n")
+        assert [
+            each for each in lines[2:] if each not in ("", "|") and not each.startswith(("| ", "… "))
+        ] == []
