@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from bot.policy.awk_growth import check_growth
 from bot.policy.kinds import check_kind, check_pattern
 from bot.policy.lexer import Word, listed
 from bot.policy.match import read_options
@@ -19,8 +20,6 @@ _AWK_LOOP = re.compile(
     r"\bfor *\( *(?:[a-zA-Z_]\w* +in +[a-zA-Z_]\w*"
     r"|(?P<n>[a-zA-Z_]\w*) *= *[0-9]{1,3} *; *(?P=n) *<=? *(?:NF|NR|[0-9]{1,6}) *; *(?P=n)\+\+) *\)"
 )
-# A text put behind itself doubles each time: forty records later no memory is left.
-_AWK_DOUBLES = re.compile(r"\b([a-zA-Z_]\w*) *=(?!=)[^;}]*\b\1\b[^;}]*\b\1\b")
 # In parentheses > compares. No quote and no slash: so no text or pattern can end in there.
 _AWK_IF = re.compile(r"\bif *\([^()\"/]*\)")
 _AWK = Options(values={"-F": "text", "-v": "text"})
@@ -53,6 +52,8 @@ _JQ_WORDS = listed(
 )
 _JQ_TEXT = re.compile(r'"[^"\\]*"')
 _JQ_KEYS = re.compile(r"\{ *[A-Za-z_]\w*(?: *, *[A-Za-z_]\w*)* *\}|\b[A-Za-z_]\w* *:")
+_JQ_FAR = re.compile("[0-9]{6}")
+_JQ_SETS = re.compile("(?<![=!<>])=(?!=)")
 _JQ_FIELD = re.compile(r"\.[A-Za-z_]\w*")
 
 
@@ -84,18 +85,9 @@ def awk_program(program: str) -> None:
     """
     if found := _AWK_NEVER.search(program):
         raise NotProved(f"awk: {found[0]} is not known to be harmless")
-    rest = _AWK_LOOP.sub("", program)
-    if re.search(r"\bfor\b", rest):
+    if re.search(r"\bfor\b", _AWK_LOOP.sub("", program)):
         raise NotProved("awk: only loops over fields or keys are known to end")
-    for counter in {found["n"] for found in _AWK_LOOP.finditer(program) if found["n"]}:
-        # Set back inside its loop, it never gets to the end; so no other place may set it.
-        if re.search(
-            rf"\b{counter}\b *(?:[-+*/%^]?=(?![=~])|\+\+|--)|(?:\+\+|--) *{counter}\b|\b(?:g?sub|split)\b[^;]*\b{counter}\b *\)",
-            rest,
-        ):
-            raise NotProved(f"awk: {counter} counts a loop and is set elsewhere, so the loop may not end")
-    if found := _AWK_DOUBLES.search(rest):
-        raise NotProved(f"awk: {found[1]} made of itself twice may take all memory")
+    check_growth(program, _AWK_LOOP)
     action = _AWK_IF.sub("", program[program.find("{") :] if "{" in program else "")
     if ">" in action.replace(">=", "") or "|" in action.replace("||", ""):
         raise NotProved(
@@ -148,7 +140,7 @@ def jq(words: tuple[Word, ...], scene: Scene) -> tuple[Word, ...]:
     program = _JQ_KEYS.sub(" ", _JQ_FIELD.sub(" ", program))
     if re.search(r"\* *[0-9]{5}|[0-9]{5} *\*|\*.*\*", program):
         raise NotProved("jq: a text times a large number takes all memory")
-    if re.search(r"\[[^\]]*[0-9]{6}[^\]]*\].*=(?!=)", program):
+    if _JQ_FAR.search(program) and _JQ_SETS.search(program):
         raise NotProved("jq: setting a place far out takes all memory")
     for text in _JQ_TEXT.findall(given.words[0].text):
         check_pattern(text)

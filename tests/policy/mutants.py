@@ -23,7 +23,7 @@ from bot.policy.rules import commands, load_rules, packaged_entries
 from bot.policy.spec import Rules
 
 MODULES = listed(
-    "checks danger hazards judge kinds languages lexer match nested network paths showing sql wrappers"
+    "awk_growth checks danger hazards judge kinds languages lexer match nested network paths showing sql wrappers"
 )
 
 
