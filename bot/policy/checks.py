@@ -45,7 +45,9 @@ _FIND_VALUES = {
     ),
     **dict.fromkeys(listed("-maxdepth -mindepth"), r"[0-9]{1,3}"),
     **dict.fromkeys(listed("-user -group"), r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}"),
-    **dict.fromkeys(listed("-newer -anewer -cnewer -samefile"), r"/(?!net/|misc/|afs/)[A-Za-z0-9_./-]+"),
+    **dict.fromkeys(
+        listed("-newer -anewer -cnewer -samefile"), r"/(?!net/|misc/|afs/|[/.])(?:(?!//|/\.)[A-Za-z0-9_./-])+"
+    ),
     "-newermt": r"[A-Za-z0-9 :.,+-]{1,40}",
     "-size": r"[+-]?[0-9]{1,12}[bcwkMG]?",
     "-type": r"[bcdpflsD](?:,[bcdpflsD])*",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from functools import lru_cache
 
@@ -10,12 +11,16 @@ from bot.policy.spec import NotProved, Rules, Scene
 
 # Looking at these can make the kernel mount something over the network, by a name that the model chose.
 _LONGEST_GLOB = 64
-_AUTOMOUNT = ("/net/", "/misc/", "/afs/")
+_AUTOMOUNT = ("net", "misc", "afs")
 
 
 def check_names(word: Word, scene: Scene) -> None:
     """A path of which only names and sizes are shown."""
-    if word.text.startswith(_AUTOMOUNT):
+    # However it is written: //net/x, /./net/x, ../../net/x from the account's folder, /n?t/x.
+    parts = posixpath.normpath("/" + word.text.lstrip("/")).split("/")[1:]
+    if len(parts) > 1 and any(
+        parts[0] == name or (word.glob and meets(parts[0], name)) for name in _AUTOMOUNT
+    ):
         raise NotProved(f"{word.text} may mount something over the network")
     if not word.text:
         raise NotProved("an empty path")
