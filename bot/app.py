@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from bot.slack.front import SlackFront
 
 ScreenFor = Callable[[Session, Turn], Screen]
-ActorFor = Callable[[Turn], Awaitable[Actor]]
+ActorFor = Callable[[str, str], Awaitable[Actor]]  # by team and id
 SharedFor = Callable[[Turn], Awaitable[bool]]
 
 
@@ -83,9 +83,9 @@ def account() -> str:
     return LOCAL + os_account()
 
 
-async def local_actor(turn: Turn) -> Actor:
+async def local_actor(team: str, person: str) -> Actor:
     """A terminal's person: the OS account, in the team of the session."""
-    return Actor(team=turn.team, id=turn.person, name=turn.person_name or turn.person)
+    return Actor(team=team, id=person, name=person.removeprefix(LOCAL))
 
 
 async def not_shared(_turn: Turn) -> bool:
@@ -342,7 +342,7 @@ class _Workshop:
     def turn_parts(self, claim: Claim, journal: Journal) -> TurnParts:
         turn = claim.turn
         authority = Authority(
-            actor=lambda: self.actor(turn),
+            actor=lambda: self.actor(turn.team, turn.person),
             channel=turn.channel,
             shared=lambda: self.shared(turn),
             inventory=lambda: self.inventory(turn.team),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import asdict
 from typing import Any
 
@@ -131,11 +132,14 @@ async def list_open(db: Db) -> list[Approval]:
     return await _many(db, "state = 'open' AND expires_at > now()", {})
 
 
-async def answer(db: Db, *, approval_id: int, person: str, name: str, approve: bool) -> Approval | None:
+async def answer(
+    db: Db, *, approval_id: int, person: str, name: str, approve: bool, void: Collection[str] = ()
+) -> Approval | None:
     """One person's answer to an open approval that has not expired. None: it came too late, or was theirs before.
 
     A no denies at once. A yes counts once a person; the approval is approved when `needs` people have said it
-    and stays open until then. The row is locked first: of two answers at the same moment one is the later.
+    and stays open until then. void: people whose earlier yes counts no more. The row is locked first: of two
+    answers at the same moment one is the later.
     """
     open_ = (
         await db.execute(
@@ -165,7 +169,7 @@ async def answer(db: Db, *, approval_id: int, person: str, name: str, approve: b
     ).one_or_none()
     if new is None:
         return None
-    said = await answers(db, approval_id)
+    said = await _answers(db, approval_id, void=void)
     state = ApprovalState.DENIED
     if approve:
         state = ApprovalState.APPROVED if len(said) >= open_.needs else ApprovalState.OPEN
@@ -181,11 +185,14 @@ async def answer(db: Db, *, approval_id: int, person: str, name: str, approve: b
     return _approval(row)
 
 
-async def answers(db: Db, approval_id: int) -> list[str]:
-    """The names of those who said yes, in order."""
+async def _answers(db: Db, approval_id: int, *, void: Collection[str]) -> list[str]:
+    """The names of those whose yes counts, in order."""
     rows = await db.execute(
-        text("SELECT name FROM approval_answer WHERE approval_id = :id AND approve ORDER BY at, person"),
-        {"id": approval_id},
+        text(
+            """SELECT name FROM approval_answer WHERE approval_id = :id AND approve
+              AND person <> ALL(CAST(:void AS text[])) ORDER BY at, person"""
+        ),
+        {"id": approval_id, "void": list(void)},
     )
     return [row.name for row in rows]
 

@@ -177,7 +177,7 @@ def conninfo(url: str) -> str:
     except psycopg.ProgrammingError:
         # libpq's own message quotes the URL, and with it perhaps the password.
         raise DatabaseUnavailable(
-            "DATABASE_URL cannot be read; it looks like postgresql://user:password@host:5432/database"
+            "DATABASE_URL cannot be read; it looks like postgresql://user:****@host:5432/database"
             " (special characters in the password as %XX)"
         ) from None
 

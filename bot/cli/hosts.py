@@ -16,7 +16,7 @@ from bot.cli import printing
 from bot.cli.auditing import record
 from bot.database import database
 from bot.demo.host import DemoHost, write_hosts_yml
-from bot.errors import UsageError
+from bot.errors import HostError, UsageError
 from bot.settings import Settings
 from bot.ssh.inventory import AccessRule, Host, Inventories, Inventory, load
 from bot.ssh.remote import HostReport, Remote
@@ -103,14 +103,19 @@ async def _trust(name: str, fingerprint: str) -> Host:
     async with _inventories(config) as inventories:
         host = _chosen(inventories, [name])[0]
         remote = Remote()
-        async with database(config) as store:  # before the key is taken: without a log nothing is trusted
-            try:
-                await remote.trust(host, fingerprint)
-            finally:
-                await remote.close()
-            detail = {"host_key": fingerprint, "known_hosts": str(host.known_hosts), "address": host.address}
+        detail = {"host_key": fingerprint, "known_hosts": str(host.known_hosts), "address": host.address}
+        async with database(config) as store:
+            # The row first: whatever happens then, no key is trusted that the log does not know of.
             async with store.begin() as db:
                 await record(db, AuditEvent.HOSTS_TRUSTED, host=host.name, detail=detail)
+            try:
+                await remote.trust(host, fingerprint)
+            except HostError:
+                async with store.begin() as db:
+                    await record(db, AuditEvent.HOSTS_NOT_TRUSTED, host=host.name, detail=detail)
+                raise
+            finally:
+                await remote.close()
         return host
 
 

@@ -217,6 +217,17 @@ async def _excerpt(db: Db, hit: SearchHit, *, user: str) -> tuple[object, ...]:
     return hit.session_id, hit.seq, message.author or message.role, " ".join(said.split())[:160]
 
 
+async def _changed(db: Db, session_id: int, how: str, seq: int | None = None) -> None:
+    session = await sessions.get(db, session_id)
+    await record_event(
+        db,
+        AuditEvent.SESSION_CHANGED,
+        team=session.team,
+        session_id=session_id,
+        detail={"how": how, "seq": seq},
+    )
+
+
 @sessions_app.command()
 def rewind(session_id: int = ID, seq: int = typer.Argument(help="the message to take back")) -> None:
     """Go back to before a message; the branch that began with it is kept."""
@@ -224,6 +235,7 @@ def rewind(session_id: int = ID, seq: int = typer.Argument(help="the message to 
     async def work(store: Store) -> None:
         async with store.begin() as db:
             await tree.rewind(db, session_id, seq)
+            await _changed(db, session_id, "rewound before", seq)
 
     with_store(work)
     print(
@@ -270,6 +282,7 @@ def switch(
     async def work(store: Store) -> None:
         async with store.begin() as db:
             await tree.switch(db, session_id, branch)
+            await _changed(db, session_id, "switched to", branch)
 
     with_store(work)
     print(f"session {session_id} goes on with branch {branch}")
@@ -282,6 +295,7 @@ def archive(session_id: int = ID, undo: bool = typer.Option(False, "--undo", hel
     async def work(store: Store) -> None:
         async with store.begin() as db:
             await sessions.archive(db, session_id, archived=not undo)
+            await _changed(db, session_id, "taken back" if undo else "put away")
 
     with_store(work)
     print(f"session {session_id} is {'back' if undo else 'put away; --undo fetches it back'}")

@@ -94,7 +94,12 @@ def import_(
     lines = [_clean(line, redactor) for line in transfer.parse(_read(file).split("\n"))]
 
     async def work(store: Store) -> list[transfer.Imported]:
-        return await transfer.import_(store, lines, team=LOCAL_TEAM, owner=user)
+        done = await transfer.import_(store, lines, team=LOCAL_TEAM, owner=user)
+        async with store.begin() as db:
+            for one in done:
+                detail = {"owner": user, "key": one.key, "added": one.added}
+                await record(db, AuditEvent.SESSION_IMPORTED, session_id=one.session_id, detail=detail)
+        return done
 
     done = with_store(work)
     if as_json:

@@ -18,7 +18,8 @@ from bot.slack.incoming import Us
 from bot.slack.people import People
 from bot.slack.text import escape
 from bot.turns.modes import Modes
-from storage import commands, inbox, milestones, search, sessions
+from storage import audit, commands, inbox, milestones, search, sessions
+from storage.audit import AuditEvent
 from storage.control import Mode
 from storage.errors import NotFound
 from storage.history import history
@@ -202,6 +203,14 @@ class Commands:
         if not await self._may_see(asker, session, own):
             return nothing
         async with self._store.begin() as db:
+            await audit.add(
+                db,
+                AuditEvent.SESSION_VIEWED,
+                team=session.team,
+                person=asker.person,
+                session_id=session.id,
+                detail={"from": asker.channel},
+            )
             reached = await milestones.of_session(db, session.id, limit=30)
             ran = await commands.of_session(db, session.id)
             said = await history(db, session.id, limit=50)

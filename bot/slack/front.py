@@ -14,7 +14,7 @@ from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot import log
-from bot.access import Actor
+from bot.access import LOCAL, Actor
 from bot.errors import OpsthreadError, SettingsError
 from bot.redact import Redactor
 from bot.slack import listeners, web
@@ -130,9 +130,11 @@ class SlackFront:
         assert self._us is not None
         return self._us.team
 
-    async def actor(self, turn: Turn) -> Actor:
-        """The rights of the person who started a turn, now. Raises SlackSilent."""
-        return await self._opened()[0].actor(turn.person)
+    async def actor(self, team: str, person: str) -> Actor:
+        """A person's rights, now; an OS account's are those of its id. Raises SlackSilent."""
+        if person.startswith(LOCAL):
+            return Actor(team=team, id=person, name=person.removeprefix(LOCAL))
+        return await self._opened()[0].actor(person)
 
     async def shared(self, turn: Turn) -> bool:
         """Whether another company reads along in the turn's channel. Raises SlackSilent."""

@@ -24,7 +24,7 @@ class Approvals:
 
     store: Store
     inventory: Callable[[str], Inventory]  # by team
-    actor: Callable[[Turn], Awaitable[Actor]]  # of the one who asked
+    actor: Callable[[str, str], Awaitable[Actor]]  # of a person, by team and id
     shared: Callable[[Turn], Awaitable[bool]]  # is the turn's channel shared with another company
     screen: Callable[[Session, Turn], Screen]
 
@@ -35,6 +35,7 @@ class Approvals:
         async with self.store.begin() as db:
             turn = await turns.get(db, approval.turn_id)
         refusal = await self._refusal(approval, turn, actor=actor, approve=approve)
+        void = await self._void(approval, turn) if approve and approval.needs > 1 else set()
         async with self.store.begin() as db:
             if refusal:
                 await _record(
@@ -44,7 +45,12 @@ class Approvals:
             await turns.lock(db, turn.id)  # a Stop at the same moment takes them in this order
             said = await approvals.approvers(db, approval.id)
             answered = await approvals.answer(
-                db, approval_id=approval.id, person=actor.id, name=actor.name or actor.id, approve=approve
+                db,
+                approval_id=approval.id,
+                person=actor.id,
+                name=actor.name or actor.id,
+                approve=approve,
+                void=void,
             )
             if answered is None:
                 now = await approvals.get(db, approval.id)
@@ -101,13 +107,24 @@ class Approvals:
         except NotFound:
             return None
 
+    async def _void(self, approval: Approval, turn: Turn) -> set[str]:
+        """Those whose earlier yes does not count any more, as they may not approve it now."""
+        async with self.store.begin() as db:
+            said = await approvals.approvers(db, approval.id)
+        void = set()
+        for person in said:
+            earlier = await self.actor(approval.team, person)
+            if await self._refusal(approval, turn, actor=earlier, approve=True):
+                void.add(person)
+        return void
+
     async def _refusal(self, approval: Approval, turn: Turn, *, actor: Actor, approve: bool) -> str | None:
         """Why this person's answer does not count: rights are read now, from the inventory as it is now."""
         if actor.team != approval.team:
             return "this approval belongs to another team"
         if not approve and actor.id == approval.requester:
             return None  # whoever asked may withdraw
-        requester = await self.actor(turn)
+        requester = await self.actor(turn.team, turn.person)
         shared = await self.shared(turn)
         inventory = self.inventory(approval.team)
         for bound in approval.hosts:

@@ -27,11 +27,14 @@ class AuditEvent(StrEnum):
 
     SESSION_VIEWED = "session.viewed"  # `sessions show`, and each message that `sessions search` shows of it
     SESSION_EXPORTED = "session.exported"  # `sessions export`, as lines or as a post-mortem
+    SESSION_IMPORTED = "session.imported"  # `sessions import`: which sessions got how many messages, for whom
+    SESSION_CHANGED = "session.changed"  # `sessions rewind`, `switch` and `archive`: another branch, or put away
     OUTPUT_VIEWED = "output.viewed"  # the kept output of a command was read
     AUDIT_EXPORTED = "audit.exported"  # `audit export`
     AUDIT_ERASED = "audit.erased"  # payloads of rows were erased: which rows, not whose
 
-    HOSTS_TRUSTED = "hosts.trusted"  # a host's key was written to known_hosts
+    HOSTS_TRUSTED = "hosts.trusted"  # a host's key is about to be written to known_hosts
+    HOSTS_NOT_TRUSTED = "hosts.not_trusted"  # it was not: the host offers another key, or does not answer
     INVENTORY_RELOADED = "inventory.reloaded"  # a new reading of hosts.yml is in force
     INVENTORY_REFUSED = "inventory.refused"  # a changed hosts.yml has faults; the old reading stays
     MODE_SET = "mode.set"  # the bot was stopped, made to read only, or set to work again

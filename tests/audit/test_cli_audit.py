@@ -215,14 +215,17 @@ def test_looking_and_exporting_leave_a_row(run: Run, database_url: str) -> None:
     run("sessions", "export", str(number))
     run("sessions", "export", str(number), "--markdown")
     run("sessions", "show", str(number), "--user", "nobody", code=1)
+    run("sessions", "archive", str(number))
     rows = [
         (line["event"], line["session"], line["person"], line["detail"])
         for line in _json(run("audit", "list", "--json"))
     ]
     assert rows == [
+        ("session.changed", number, ME, {"how": "put away", "seq": None}),
         ("session.exported", number, ME, {"form": "post-mortem"}),
         ("session.exported", number, ME, {"form": "lines"}),
         ("session.viewed", number, ME, {"branches": "active"}),
+        ("session.imported", number, ME, {"owner": "local", "key": "a", "added": 1}),
     ]
 
 

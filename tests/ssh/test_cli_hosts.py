@@ -91,8 +91,10 @@ async def test_trust_then_check_then_list(
     code, out, err = await run(*trust, fingerprint, hosts=path, database=database_url)
     assert (code, err) == (0, "")
     async with store.begin() as db:
-        (row,) = await audit.list_(db, event="hosts.trusted")
+        row, asked = await audit.list_(db, event="hosts.trusted")
+        (not_done,) = await audit.list_(db, event="hosts.not_trusted")
     assert (row.host, row.detail["host_key"]) == ("good", fingerprint)
+    assert asked.detail["host_key"] == not_done.detail["host_key"] == "SHA256:x"
     assert (tmp_path / "known").read_text().startswith("good ssh-ed25519 ")
 
     code, out, err = await run("hosts", "check", "good", "--json", hosts=path)
