@@ -12,6 +12,7 @@ from pathlib import Path
 import hypothesis
 import psycopg
 import pytest
+import structlog
 from psycopg import sql
 
 from storage.embedded import EmbeddedPostgres
@@ -24,6 +25,13 @@ _numbers = itertools.count(1)
 # Examples are not kept between runs: a checkout may be read-only, and hypothesis would warn.
 hypothesis.settings.register_profile("here", database=None)
 hypothesis.settings.load_profile("here")
+# The default renderer prints the locals of every frame of an exception, which takes seconds.
+structlog.configure(
+    processors=[
+        structlog.processors.add_log_level,
+        structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback),
+    ]
+)
 
 
 def named(url: str, database: str) -> str:

@@ -28,7 +28,7 @@ class AuditEvent(StrEnum):
     SESSION_VIEWED = "session.viewed"  # `sessions show`, and each message that `sessions search` shows of it
     SESSION_EXPORTED = "session.exported"  # `sessions export`, as lines or as a post-mortem
     SESSION_IMPORTED = "session.imported"  # `sessions import`: which sessions got how many messages, for whom
-    SESSION_CHANGED = "session.changed"  # `sessions rewind`, `switch` and `archive`: another branch, or put away
+    SESSION_CHANGED = "session.changed"  # by `sessions rewind`, `switch` or `archive`
     OUTPUT_VIEWED = "output.viewed"  # the kept output of a command was read
     AUDIT_EXPORTED = "audit.exported"  # `audit export`
     AUDIT_ERASED = "audit.erased"  # payloads of rows were erased: which rows, not whose

@@ -16,9 +16,9 @@ from bot.redact import load_redactor
 @pytest.fixture(autouse=True)
 def as_before() -> Iterator[None]:
     root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
+    handlers, level, configured = root.handlers[:], root.level, structlog.get_config()
     yield
-    structlog.reset_defaults()
+    structlog.configure(**configured)
     root.handlers[:], root.level = handlers, level
 
 
