@@ -2,9 +2,11 @@
 PYTHON ?= python3
 BIN := .venv/bin
 ASK ?=
+# One more than the processors: tests wait for processes, clocks and hosts as often as they work.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(1 + len(os.sched_getaffinity(0)))' 2>/dev/null || echo 2)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check fmt bench acceptance lock
+.PHONY: help setup demo test mutants check fmt bench acceptance lock
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -22,7 +24,10 @@ demo: .venv/.ready  ## talk to the bot about this machine; ASK="…" asks one qu
 	@$(BIN)/opsthread demo $(if $(ASK),--ask "$$ASK")
 
 test: .venv/.ready  ## all tests, no service needed
-	@$(BIN)/python -m pytest -n 2 --dist worksteal
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not mutants"
+
+mutants: .venv/.ready  ## every check of the gate taken out in turn must be missed by a test
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m mutants tests/policy
 
 acceptance: .venv/.ready  ## only the stories against real processes
 	@$(BIN)/python -m pytest tests/acceptance

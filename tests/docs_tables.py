@@ -9,7 +9,7 @@ from typing import Any
 import typer
 from pydantic.fields import FieldInfo
 
-from bot.cli.main import app, load
+from bot.cli.main import COMMANDS, app, load
 from bot.settings import Settings, variable
 
 ROOT = Path(__file__).parents[1]
@@ -53,7 +53,9 @@ def _commands() -> Iterator[tuple[str, Any]]:
         if children is None:
             yield path, command
             return
-        for name, child in children.items():
+        # Not in the order of registration, which hangs on what was called for before.
+        for name in sorted(children, key=list(COMMANDS).index) if not path else children:
+            child = children[name]
             if not child.hidden:
                 yield from walk(f"{path} {name}".strip(), child)
 

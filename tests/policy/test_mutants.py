@@ -28,6 +28,7 @@ def every() -> tuple[list[Case], dict[str, list[Case]]]:
     return found, by_name
 
 
+@pytest.mark.mutants
 @pytest.mark.parametrize("part", range(PARTS))
 def test_a_check_that_is_gone_is_missed(every: tuple[list[Case], dict[str, list[Case]]], part: int) -> None:
     cases, by_name = every
