@@ -15,6 +15,7 @@ Found = tuple[str, list[str]]  # a program's plain name, and its words
 
 SHELLS = listed("sh bash dash ash zsh ksh csh tcsh fish python python3 perl ruby node php")
 CLIENTS = listed("psql mysql mariadb sqlite3 mongo mongosh redis-cli clickhouse-client influx cqlsh sqlcmd")
+_READ_ON = CLIENTS | listed("python python2 python3 perl ruby node php")
 # Programs that run the rest of their words: their options with a value of its own, and the words before the command.
 _WRAPPERS: dict[str, tuple[str, int]] = {
     "sudo": ("-u -g -h -p -C -R -T -D -U -r -t", 0),
@@ -78,8 +79,8 @@ def _rough(text: str, depth: int) -> Iterator[Found]:
         while argv and _LEADING.fullmatch(argv[0]):
             argv = argv[1:]
         for name, rest in inside(argv, depth):
-            # What a client reads from a here-document or a pipe stands elsewhere in the text.
-            yield name, plain.split() if name in CLIENTS else rest
+            # What a client or a language reads from a here-document or a pipe stands elsewhere in the text.
+            yield name, plain.split() if name in _READ_ON else rest
 
 
 def inside(argv: list[str], depth: int = 0) -> Iterator[Found]:

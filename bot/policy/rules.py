@@ -21,6 +21,7 @@ from bot.policy.checks import AFTER, WHOLE
 from bot.policy.judge import judge
 from bot.policy.kinds import known_kind
 from bot.policy.lexer import listed
+from bot.policy.shorthand import written_out
 from bot.policy.spec import Arg, Options, Rules, Said, Spec
 from storage.records import Decision
 
@@ -53,6 +54,7 @@ def _packaged() -> Rules:
     digest = hashlib.sha256("\0".join([*(texts[n] for n in sorted(texts)), *code]).encode()).hexdigest()
     base = read_yaml(texts["paths.yml"], "paths.yml")
     grave = read_yaml(texts["dangerous.yml"], "dangerous.yml")
+    grave = written_out(grave, grave["names"])
     entries = packaged_entries()
     table = commands(entries, "the packaged rules")
     rules = Rules(
