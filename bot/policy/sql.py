@@ -38,16 +38,17 @@ _NEVER = listed(
     "analyze truncate listen notify load handler for share outfile dumpfile benchmark sleep pg_sleep lateral recursive table "
     "pg_shadow pg_authid pg_user_mapping rolpassword passwd authentication_string procedure union"
 )
-_PG_SHOW = re.compile(r"show +(?:all|[a-z_]+(?:\.[a-z_]+)?)", re.IGNORECASE)
-# Settings hold passwords of standbys and scripts; ask for them by name.
+_PG_SHOW = re.compile(r"show +(?:all|[a-z_]+)", re.IGNORECASE)
+# Settings hold passwords of standbys and scripts; ask for them by name. A name with a dot is an extension's or
+# an application's own, and nobody knows what it holds.
 _PG_SECRETS = (
     "primary_conninfo", "ssl_passphrase_command", "archive_command", "restore_command", "archive_cleanup_command",
     "recovery_end_command", "archive_library", "krb_server_keyfile", "session_preload_libraries",
 )  # fmt: skip
 _PG_SECRET = re.compile(r"conninfo|passphrase|_command\b|archive_library|keyfile")
 _PG_SETTINGS = re.compile(
-    r"select +[a-z_*, ]{1,120} +from +(?:pg_catalog\.)?pg_settings +where +name +(?:(?:=|like|ilike) +'([a-z_%.]{3,80})'"
-    r"|in *\( *'[a-z_.]{3,80}'(?: *, *'[a-z_.]{3,80}'){0,30} *\))(?: +order +by +[a-z0-9_]{1,20})?",
+    r"select +[a-z_*, ]{1,120} +from +(?:pg_catalog\.)?pg_settings +where +name +(?:(?:=|like|ilike) +'([a-z_%]{3,80})'"
+    r"|in *\( *'[a-z_]{3,80}'(?: *, *'[a-z_]{3,80}'){0,30} *\))(?: +order +by +[a-z0-9_]{1,20})?",
     re.IGNORECASE,
 )
 _PG_META = re.compile(r"\\(?:l|d|dt|di|dv|dn|du|dx|db|conninfo|encoding)[+]?")
