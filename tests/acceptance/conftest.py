@@ -48,7 +48,7 @@ class Office:
         await self.slack.connected(before + 1)
         return bot
 
-    async def answered(self, root: Message, count: int = 1, *, timeout: float = 40.0) -> list[Message]:
+    async def answered(self, root: Message, count: int = 1, *, timeout: float = 80.0) -> list[Message]:
         """The answers posted in a thread, when there are `count`."""
 
         def found() -> list[Message]:
@@ -94,7 +94,7 @@ def tails() -> list[psutil.Process]:
     return [p for p in psutil.process_iter(["cmdline"]) if p.info["cmdline"] == ["tail", "-f", FOLLOWED]]
 
 
-async def until(condition: object, *, timeout_s: float = 40.0) -> None:
+async def until(condition: object, *, timeout_s: float = 80.0) -> None:
     async with asyncio.timeout(timeout_s):
         while not condition():  # type: ignore[operator]
             await asyncio.sleep(0.02)

@@ -101,7 +101,16 @@ async def test_kill_9_in_mid_command_and_the_session_goes_on(home: dict[str, str
             "OPSTHREAD_LEASE_S": "2",
         }
         model.push(
-            calls([call("run_command", hosts=["this-machine"], command=f"timeout 50 tail -f {FOLLOWED}")])
+            calls(
+                [
+                    call(
+                        "run_command",
+                        hosts=["this-machine"],
+                        command=f"timeout 50 tail -f {FOLLOWED}",
+                        timeout_s=55,
+                    )
+                ]
+            )
         )
         async with started("ask", "follow it", "--json", env=env) as first:
             await _until(lambda: bool(tails()))
@@ -155,7 +164,16 @@ async def test_ctrl_c_ends_the_command_on_the_host(home: dict[str, str]) -> None
     async with FakeModel() as model:
         env = {**home, "OPENAI_BASE_URL": model.base_url, "OPENAI_API_KEY": "made-up"}
         model.push(
-            calls([call("run_command", hosts=["this-machine"], command=f"timeout 50 tail -f {FOLLOWED}")])
+            calls(
+                [
+                    call(
+                        "run_command",
+                        hosts=["this-machine"],
+                        command=f"timeout 50 tail -f {FOLLOWED}",
+                        timeout_s=55,
+                    )
+                ]
+            )
         )
         async with started("ask", "follow it", env=env) as first:
             await _until(lambda: bool(tails()))
