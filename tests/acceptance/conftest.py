@@ -9,7 +9,6 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import psutil
 import pytest
 
 from bot.demo.host import DemoHost, write_hosts_yml
@@ -21,7 +20,6 @@ from tests.fakes.model import FakeModel, call, calls
 from tests.fakes.slack import FakeSlack, Message, words
 
 HOST = "web-1"
-FOLLOWED = "/etc/os-release"
 ACCESS = """
   - {users: [U01ALICE, U02BOB], usergroups: [S01SRE], channels: [C01OPS, dm], hosts: [web-1],
      approvers: [U01ALICE, S01SRE], self_approval: false}
@@ -87,11 +85,6 @@ def is_answer(message: Message) -> bool:
 
 def run(command: str, **more: object) -> object:
     return calls([call("run_command", hosts=[HOST], command=command, purpose="test", **more)])
-
-
-def tails() -> list[psutil.Process]:
-    """Processes of the long command of the stories."""
-    return [p for p in psutil.process_iter(["cmdline"]) if p.info["cmdline"] == ["tail", "-f", FOLLOWED]]
 
 
 async def until(condition: object, *, timeout_s: float = 80.0) -> None:

@@ -10,18 +10,19 @@ from storage.embedded import EmbeddedPostgres
 from storage.migrate import upgrade
 from storage.records import CommandState, Role
 from storage.store import Store
-from tests.acceptance.conftest import FOLLOWED, Office, run, tails, until
+from tests.acceptance.conftest import Office, run, until
+from tests.fakes.following import FOLLOW, following
 from tests.fakes.model import call, calls, say, slow
 from tests.fakes.slack import words
 
 
 async def test_kill_9_in_mid_command_and_the_thread_ends_with_one_answer(office: Office) -> None:
     first = await office.serve()
-    office.model.push(run(f"timeout 50 tail -f {FOLLOWED}"), say("I do not know how it ended."))
+    office.model.push(run(FOLLOW), say("I do not know how it ended."))
     root = await office.slack.mention("U01ALICE", "follow it")
-    await until(lambda: bool(tails()))
+    await until(lambda: bool(following()))
     await first.kill()
-    await until(lambda: not tails())
+    await until(lambda: not following())
     await office.serve()
     (answer,) = await office.answered(root)
     assert "I do not know how it ended." in words(answer)

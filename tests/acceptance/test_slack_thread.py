@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from tests.acceptance.conftest import FOLLOWED, Office, run, tails, until
+from tests.acceptance.conftest import Office, run, until
+from tests.fakes.following import FOLLOW, following
 from tests.fakes.model import call, calls, say, slow
 from tests.fakes.slack import words
 
@@ -139,9 +140,9 @@ async def test_guests_empty_messages_and_pictures_get_one_clear_line(office: Off
 
 async def test_the_stop_button_ends_the_command_and_says_who_pressed_it(office: Office) -> None:
     await office.serve()
-    office.model.push(run(f"timeout 50 tail -f {FOLLOWED}"))
+    office.model.push(run(FOLLOW))
     root = await office.slack.mention("U01ALICE", "follow it")
-    await until(lambda: bool(tails()))
+    await until(lambda: bool(following()))
     progress = await office.slack.until(
         lambda: next(
             (m for m in office.slack.posts("C01OPS", root["ts"]) if "Looking into it" in words(m)), None
@@ -150,7 +151,7 @@ async def test_the_stop_button_ends_the_command_and_says_who_pressed_it(office: 
     await office.slack.click(progress, "stop", "U01ALICE")
     (answer,) = await office.answered(root)
     assert "Stopped by alice" in words(answer)
-    await until(lambda: not tails())
+    await until(lambda: not following())
     office.sound()
 
 

@@ -8,13 +8,11 @@ import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-import psutil
 import pytest
 
 from tests.acceptance.processes import run, started
+from tests.fakes.following import FOLLOW, following
 from tests.fakes.model import FakeModel, call, calls, say
-
-FOLLOWED = "/etc/os-release"
 
 
 @pytest.fixture
@@ -22,10 +20,6 @@ async def home() -> AsyncIterator[dict[str, str]]:
     """A data folder of its own with an embedded Postgres; its server is stopped with its last user."""
     with tempfile.TemporaryDirectory(prefix="opsthread-acc-", ignore_cleanup_errors=True) as folder:
         yield {"OPSTHREAD_DATA_DIR": folder}
-
-
-def tails() -> list[psutil.Process]:
-    return [p for p in psutil.process_iter(["cmdline"]) if p.info["cmdline"] == ["tail", "-f", FOLLOWED]]
 
 
 async def test_the_demo_answers_from_real_output_and_the_session_goes_on_in_a_new_process(
@@ -106,17 +100,17 @@ async def test_kill_9_in_mid_command_and_the_session_goes_on(home: dict[str, str
                     call(
                         "run_command",
                         hosts=["this-machine"],
-                        command=f"timeout 50 tail -f {FOLLOWED}",
+                        command=FOLLOW,
                         timeout_s=55,
                     )
                 ]
             )
         )
         async with started("ask", "follow it", "--json", env=env) as first:
-            await _until(lambda: bool(tails()))
+            await _until(lambda: bool(following()))
             await first.kill()
             session = first.last("session")["session"]
-        await _until(lambda: not tails())
+        await _until(lambda: not following())
         model.push(
             say("The command was interrupted; I do not know how it ended."), say("Nothing more to do.")
         )
@@ -169,18 +163,18 @@ async def test_ctrl_c_ends_the_command_on_the_host(home: dict[str, str]) -> None
                     call(
                         "run_command",
                         hosts=["this-machine"],
-                        command=f"timeout 50 tail -f {FOLLOWED}",
+                        command=FOLLOW,
                         timeout_s=55,
                     )
                 ]
             )
         )
         async with started("ask", "follow it", env=env) as first:
-            await _until(lambda: bool(tails()))
+            await _until(lambda: bool(following()))
             first.child.send_signal(signal.SIGINT)
             assert await first.wait() == 130
             assert "Stopped by" in first.text()
-        await _until(lambda: not tails())
+        await _until(lambda: not following())
 
 
 BAD = [

@@ -115,3 +115,7 @@ def _asked(text: str, calls: tuple[ToolCall, ...]) -> dict[str, Any]:
             for c in calls
         ],
     }
+
+
+Start = Callable[..., Play]
+"""Begins a play: with which hosts' answers, which hosts, listed or not."""

@@ -14,6 +14,7 @@ from bot.journal import Writer
 from storage.errors import NotFound
 from storage.records import TurnState
 from storage.store import Db
+from tests.fakes.following import FOLLOW
 from tests.fakes.model import say
 from tests.turns.rig import Recorder, open_rig, run, until
 
@@ -32,7 +33,7 @@ async def test_what_fails_while_a_turn_is_followed_is_raised_as_it_is(
 
 async def test_cancelling_who_follows_a_turn_leaves_no_work_behind(database_url: str, tmp_path: Path) -> None:
     async with open_rig(database_url, tmp_path) as rig:
-        rig.model.push(run("timeout 50 tail -f /etc/os-release", timeout_s=55))
+        rig.model.push(run(FOLLOW, timeout_s=55))
         talk = rig.conversation()
         turn = asyncio.create_task(talk.say("go"))
         await until(lambda: bool(rig.seen(CommandStarted)))

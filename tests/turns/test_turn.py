@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 
 import asyncssh
-import psutil
 import psycopg
 import pytest
 
@@ -15,10 +14,9 @@ from bot.errors import Refused
 from bot.events import Answered, CommandStarted, MilestoneReached, PlanChanged
 from storage import milestones, outbox, tasks, transfer
 from storage.records import LOCAL_TEAM, CommandState, MilestoneKind, PostState, Role, TurnState
+from tests.fakes.following import FOLLOW, following
 from tests.fakes.model import Answer, Call, call, calls, raw, say, slow, status, truncated
 from tests.turns.rig import HOST, open_rig, run, until
-
-FOLLOWED = "/etc/os-release"
 
 
 async def test_a_question_runs_a_command_and_is_answered(database_url: str, tmp_path: Path) -> None:
@@ -250,22 +248,17 @@ async def test_an_empty_message_and_a_huge_one_are_refused_with_what_to_do(
             await rig.say("x" * 100_000)
 
 
-def tails() -> list[int]:
-    """Processes of the long command that the tests run."""
-    return [p.pid for p in psutil.process_iter(["cmdline"]) if p.info["cmdline"] == ["tail", "-f", FOLLOWED]]
-
-
 async def test_stopping_ends_the_command_on_the_host_and_keeps_the_history_valid(
     database_url: str, tmp_path: Path
 ) -> None:
     async with open_rig(database_url, tmp_path) as rig:
-        rig.model.push(run(f"timeout 50 tail -f {FOLLOWED}", timeout_s=55))
+        rig.model.push(run(FOLLOW, timeout_s=55))
         talk = rig.conversation()
         turn = asyncio.create_task(talk.say("go"))
-        await until(lambda: bool(rig.seen(CommandStarted)) and bool(tails()))
+        await until(lambda: bool(rig.seen(CommandStarted)) and bool(following()))
         await talk.stop()
         assert await turn is TurnState.STOPPED
-        await until(lambda: not tails())
+        await until(lambda: not following())
         (command,) = await rig.commands(talk.session)
         assert command.state is CommandState.UNKNOWN
         assert "Stopped by tester" in rig.seen(Answered)[0].text
