@@ -1,43 +1,27 @@
-"""Finds past messages by words: any of them, the rare ones counting most. English and Chinese alike."""
+"""Finds past messages by words: any of them, the rare ones counting most. English and Chinese alike.
+
+The turn before and the one after lend a message part of their score, as an answer need not repeat what was
+asked. A session is told by its best messages, each counting half of the one before.
+"""
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Sequence
 from typing import Literal
 
 from sqlalchemy import text
 
+from storage.recall import messages, postings, scopes
+from storage.recall.postings import Postings
+from storage.recall.tokens import tokens
 from storage.records import Origin, SearchHit
 from storage.sessions import own_key
 from storage.store import Db
 
 By = Literal["message", "session"]
 
-_MOST_WORDS = 40
-_RUN = re.compile(r"[\w./:@+-]+")
-# Han, kana, hangul: written without spaces, so pairs of characters stand for words.
-_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
-_COMMON = frozenset(
-    re.findall(
-        r"\w+",
-        "a an and are as at be been but by can could did do does for from had has have he her him his how i if in is"
-        " it its me my of on or our she so than that the their them then there they this to was we were what when"
-        " where which who why will with would you your",
-    )
-)
-
-
-def words(query: str) -> tuple[str, ...]:
-    """What is looked for: lower-case words and pairs of unspaced characters, without the most common ones."""
-    plain = unicodedata.normalize("NFKC", query).lower()
-    found: list[str] = []
-    for run in _UNSPACED.findall(plain):
-        found += [run[i : i + 2] for i in range(len(run) - 1)] or [run]
-    found += [word.strip(".:/-+") for word in _RUN.findall(_UNSPACED.sub(" ", plain))]
-    distinct = [word for word in dict.fromkeys(found) if word]
-    return tuple([word for word in distinct if word not in _COMMON] or distinct)[:_MOST_WORDS]
+_MOST = 2_000  # messages that are looked at more closely
+_IN_SESSION = 8  # messages that speak for a session
 
 
 async def search(
@@ -53,20 +37,19 @@ async def search(
     """The best messages of every branch, best first, or the best message of each of the best sessions.
 
     owner: only sessions that are this person's. channels: only sessions of these channels. A score
-    compares hits of one query only. Archived sessions are searched too.
+    compares hits of one query only. Archived sessions are searched too. What was said since the last
+    search is indexed first; after a long pause call `messages.catch_up`, which does it in batches.
     """
-    wanted = words(query)
+    wanted = tokens(query)
     if not wanted or limit < 1:
+        return []
+    await messages.index(db)
+    visible = await scopes.of_messages(db, team=team, owner=owner, channels=channels)
+    if not visible.ids:
         return []
     rows = await db.execute(
         _BY_SESSION if by == "session" else _BY_MESSAGE,
-        {
-            "words": list(wanted),
-            "owner": owner,
-            "channels": None if channels is None else list(channels),
-            "team": team,
-            "limit": limit,
-        },
+        {**postings.values(visible, wanted), "most": max(_MOST, limit), "limit": limit},
     )
     return [
         SearchHit(
@@ -80,31 +63,29 @@ async def search(
     ]
 
 
-# One pass over what the caller may see, which is enough for tens of thousands of messages.
-_SCORED = """
-WITH visible AS MATERIALIZED (
-  SELECT m.id, m.session_id, m.seq, s.key, s.origin,
-    lower(normalize(m.author || ' ' || m.content, NFKC)) AS body
-  FROM chat_message m JOIN chat_session s ON s.id = m.session_id
-  WHERE (CAST(:owner AS text) IS NULL OR s.owner = :owner)
-    AND (CAST(:channels AS text[]) IS NULL OR s.channel = ANY(CAST(:channels AS text[])))
-    AND (CAST(:team AS text) IS NULL OR s.team = :team)
-), hit AS MATERIALIZED (
-  SELECT v.id, w.word FROM visible v, unnest(CAST(:words AS text[])) AS w(word)
-  WHERE strpos(v.body, w.word) > 0
-), weight AS (
-  SELECT word, ln(1e0::float8 + (SELECT count(*) FROM visible)::float8 / count(*)::float8) AS weight
-  FROM hit GROUP BY word
-), scored AS (
-  SELECT h.id, sum(weight) AS score FROM hit h JOIN weight USING (word) GROUP BY h.id
+_BEST = f"""WITH {postings.scored(Postings.MESSAGES)}, best AS MATERIALIZED (
+  SELECT m.id, m.session_id, m.seq, m.parent_id, b.score
+  FROM (SELECT id, score FROM scored ORDER BY score DESC, id DESC LIMIT :most) b JOIN chat_message m USING (id)
 )"""
-_BY_MESSAGE = text(f"""{_SCORED}
-SELECT v.id, v.session_id, v.seq, v.key, v.origin, c.score FROM scored c JOIN visible v USING (id)
-ORDER BY c.score DESC, v.id DESC LIMIT :limit
+_BY_MESSAGE = text(f"""{_BEST}
+SELECT b.id, b.session_id, b.seq, s.key, s.origin,
+  b.score + 0.4e0::float8 * coalesce(before.score, 0) + 0.2e0::float8 * coalesce(after.score, 0) AS score
+FROM best b JOIN chat_session s ON s.id = b.session_id
+LEFT JOIN scored before ON before.id = b.parent_id
+LEFT JOIN LATERAL (
+  SELECT n.id, n.parent_id FROM chat_message n WHERE n.session_id = b.session_id AND n.seq > b.seq
+  ORDER BY n.seq LIMIT 1) next ON next.parent_id = b.id
+LEFT JOIN scored after ON after.id = next.id
+ORDER BY score DESC, b.id DESC LIMIT :limit
 """)
-_BY_SESSION = text(f"""{_SCORED}
-SELECT * FROM (
-  SELECT DISTINCT ON (v.session_id) v.id, v.session_id, v.seq, v.key, v.origin, c.score
-  FROM scored c JOIN visible v USING (id) ORDER BY v.session_id, c.score DESC, v.id DESC) best
-ORDER BY score DESC, id DESC LIMIT :limit
+_BY_SESSION = text(f"""{_BEST}, placed AS (
+  SELECT b.*, row_number() OVER (PARTITION BY session_id ORDER BY score DESC, id DESC) AS place FROM best b
+), told AS (
+  SELECT session_id, sum(score * power(0.5e0::float8, place - 1)) AS score
+  FROM placed WHERE place <= {_IN_SESSION} GROUP BY session_id
+)
+SELECT p.id, p.session_id, p.seq, s.key, s.origin, t.score
+FROM told t JOIN placed p ON p.session_id = t.session_id AND p.place = 1
+JOIN chat_session s ON s.id = t.session_id
+ORDER BY t.score DESC, p.id DESC LIMIT :limit
 """)

@@ -2,28 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from storage import search, sessions
 from storage.records import Origin
 from storage.store import Store
 from tests import make
-
-
-@pytest.mark.parametrize(
-    ("query", "found"),
-    [
-        ("Is nginx-1.24.0 on web-1?", ("nginx-1.24.0", "web-1")),
-        ("磁盘满了 on db-1", ("磁盘", "盘满", "满了", "db-1")),
-        ("盘", ("盘",)),
-        ("what is it", ("what", "is", "it")),
-        ("DISK", ("disk",)),
-        ("Straße größe", ("straße", "größe")),
-        ("  ?! ", ()),
-    ],
-)
-def test_words_of_a_query(query: str, found: tuple[str, ...]) -> None:
-    assert search.words(query) == found
 
 
 async def _fill(store: Store) -> None:

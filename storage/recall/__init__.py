@@ -1,0 +1,1 @@
+"""Recall by keywords: what words a text has, and where they are found again."""
