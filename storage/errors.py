@@ -5,6 +5,7 @@ StorageError
 ├── LeaseLost             another process works on this session now
 ├── NotFound              no such row for this caller
 ├── Conflict              the row is no longer in the state the change needs
+├── MemoryRefused         a memory that may not be kept: too long, too many, or the person wants none
 └── EmbeddedPostgresError the embedded server could not be started
 """
 
@@ -32,6 +33,10 @@ class NotFound(StorageError):
 
 class Conflict(StorageError):
     """The row has changed meanwhile."""
+
+
+class MemoryRefused(StorageError):
+    """This memory is not kept."""
 
 
 class EmbeddedPostgresError(StorageError):

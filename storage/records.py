@@ -102,6 +102,15 @@ class PostState(StrEnum):
     FAILED = "failed"
 
 
+class MemoryKind(StrEnum):
+    """What a memory tells of."""
+
+    USER_PREFERENCE = "USER_PREFERENCE"
+    ENVIRONMENT_FACT = "ENVIRONMENT_FACT"  # OS and kernel among them
+    SOFTWARE_FACT = "SOFTWARE_FACT"  # versions of programs
+    TROUBLESHOOTING_CASE = "TROUBLESHOOTING_CASE"
+
+
 @dataclass(frozen=True, slots=True)
 class ToolCall:
     """One tool call of a model's reply. `arguments` is the text the model sent, valid JSON or not."""
@@ -360,4 +369,63 @@ class SearchHit:
     session_key: str | None
     message_id: int
     seq: int
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class NewMemory:
+    """A memory to keep. With subject and attribute it has a key, under which one value holds at a time.
+
+    message_id, command_id: what it was learnt from; source: what an imported file says of that. at: since when
+    it is so, None now. valid_to: until when it was so; only an import brings memories that no longer hold.
+    """
+
+    kind: MemoryKind
+    text: str
+    subject: str | None = None
+    attribute: str | None = None
+    value: str | None = None
+    host: str | None = None
+    message_id: int | None = None
+    command_id: int | None = None
+    source: Any = field(default=None, hash=False)
+    ref: str | None = None
+    at: datetime | None = None
+    valid_to: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """A fact kept beyond a session. It holds while valid_to is None; confirmed_at: last seen to be so."""
+
+    id: int
+    team: str
+    owner: str
+    shared: bool
+    kind: MemoryKind
+    text: str
+    subject: str | None
+    attribute: str | None
+    value: str | None
+    host: str | None
+    message_id: int | None
+    command_id: int | None
+    source: Any = field(hash=False)
+    ref: str | None
+    created_at: datetime
+    valid_from: datetime
+    valid_to: datetime | None
+    superseded_by: int | None
+    confirmed_at: datetime
+    last_used_at: datetime | None
+    use_count: int
+    words: int
+    scope_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """A memory found. A score compares memories of one query only; 0 when nothing was asked."""
+
+    memory: Memory
     score: float

@@ -51,6 +51,7 @@ COMMANDS = {
     "approve": "approvals",
     "deny": "approvals",
     "sessions": "sessions",
+    "memory": "memory",
     "hosts": "hosts",
     "policy": "policy",
     "mode": "mode",

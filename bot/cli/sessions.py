@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Any
 
 import typer
@@ -11,12 +10,14 @@ import typer
 from bot.cli import printing, rights, sessions_transfer
 from bot.cli.auditing import record as record_event
 from bot.cli.database import with_store
+from bot.cli.lines import queries_of
 from bot.errors import UsageError
 from storage import branches as tree
 from storage import commands, search, sessions
 from storage.audit import AuditEvent
 from storage.errors import NotFound
 from storage.history import rows_of
+from storage.recall import messages
 from storage.records import Command, Origin, Output, SearchHit, Session
 from storage.store import Db, Store
 
@@ -155,9 +156,10 @@ def search_(  # noqa: PLR0917 - typer's options
         raise UsageError("give either the TEXT to look for or --queries FILE")
     if by not in ("message", "session"):
         raise UsageError(f"--by {by}: it is message or session")
-    wanted = [text] if text else _queries(queries)
+    wanted = [text] if text else queries_of(queries)
 
     async def read(store: Store) -> list[list[SearchHit]]:
+        await messages.catch_up(store)
         found = []
         for query in wanted:
             async with store.begin() as db:
@@ -179,16 +181,6 @@ def search_(  # noqa: PLR0917 - typer's options
             return [await _excerpt(db, hit, user=user) for hit in hits]
 
     printing.table(("session", "seq", "who", "text"), with_store(read_texts), empty="nothing was found")
-
-
-def _queries(name: str) -> list[str]:
-    try:
-        raw = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-        return raw.decode("utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(
-            f"--queries {name} cannot be read ({error}); it is UTF-8 text, one query a line"
-        ) from None
 
 
 def _hit(hit: SearchHit) -> dict[str, Any]:

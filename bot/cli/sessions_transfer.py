@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import typer
@@ -14,7 +13,7 @@ from bot import settings
 from bot.cli import post_mortem, printing, rights
 from bot.cli.auditing import record
 from bot.cli.database import with_store
-from bot.errors import UsageError
+from bot.cli.lines import text_of
 from bot.redact import Redactor
 from bot.terminal.safe_text import one_line
 from storage import approvals, commands, milestones, sessions, transfer
@@ -91,7 +90,7 @@ def import_(
 ) -> None:
     """Read sessions in; the same keys again add only what is new. One faulty line: nothing is imported."""
     redactor = settings.load().redactor()
-    lines = [_clean(line, redactor) for line in transfer.parse(_read(file).split("\n"))]
+    lines = [_clean(line, redactor) for line in transfer.parse(text_of(file).split("\n"))]
 
     async def work(store: Store) -> list[transfer.Imported]:
         done = await transfer.import_(store, lines, team=LOCAL_TEAM, owner=user)
@@ -123,12 +122,3 @@ def import_(
                 f" seq {', '.join(map(str, one.different))}",
                 file=sys.stderr,
             )
-
-
-def _read(name: str) -> str:
-    try:
-        return (sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()).decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(
-            f"{name} cannot be read ({error}); it is UTF-8 text, one JSON object a line"
-        ) from None

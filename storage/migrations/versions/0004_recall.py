@@ -50,6 +50,7 @@ ALTER TABLE long_term_memory
   ADD COLUMN source jsonb,                             -- where an import says it comes from
   ADD COLUMN confirmed_at timestamptz NOT NULL DEFAULT now(),  -- last seen to be so
   ADD COLUMN forgotten_at timestamptz;                 -- what it said is erased; kept so as not to learn it again
+CREATE INDEX long_term_memory_scope ON long_term_memory (scope_id) WHERE scope_id IS NOT NULL;
 CREATE INDEX long_term_memory_forgotten ON long_term_memory (team, owner) WHERE forgotten_at IS NOT NULL;
 CREATE INDEX long_term_memory_unused ON long_term_memory (id)
   WHERE kind = 'TROUBLESHOOTING_CASE' AND valid_to IS NULL;

@@ -1,0 +1,1 @@
+"""Long-term memories: kept, superseded, shared, forgotten, found. Every function is told the team and the owner."""

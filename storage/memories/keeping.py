@@ -1,0 +1,241 @@
+"""Keeps a memory: under its key one value holds at a time, and what held before stays as history.
+
+Whoever writes holds the person's scope, so that two processes write one after the other; a unique index on
+the key stands behind that. One transaction: a process that dies between leaves the old value in force.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import text
+
+from storage.errors import MemoryRefused
+from storage.memories import likeness
+from storage.memories.rows import COLUMNS, memory_of, opted_out
+from storage.recall import postings, scopes
+from storage.recall.postings import Postings
+from storage.recall.scopes import ScopeKind, Scopes
+from storage.recall.tokens import tokens
+from storage.records import Memory, NewMemory
+from storage.storable import storable, storable_json
+from storage.store import Db
+
+LONGEST = 10_000  # characters of a memory that a person adds or imports
+LONGEST_LEARNT = 1_000  # of one that was learnt
+LONGEST_FIELD = 500  # of subject, attribute, value, host and ref
+MOST = 50_000  # memories of one person that hold
+
+
+class Outcome(StrEnum):
+    """What became of a memory that was to be kept."""
+
+    NEW = "new"
+    SUPERSEDED = "superseded"  # it took the place of another value
+    REFRESHED = "refreshed"  # the same was known
+    HISTORY = "history"  # it held once; something newer is known
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """id: of the row that now tells it."""
+
+    id: int
+    outcome: Outcome
+
+
+async def add(
+    db: Db, new: NewMemory, *, team: str, owner: str, now: datetime | None = None, learnt: bool = False
+) -> Kept | None:
+    """Keep one memory. Only the same kind, subject and attribute supersede; without them nothing does.
+
+    learnt: by extraction; then nearly the same sentence is not kept twice, nothing is learnt again from where
+    something was forgotten, and a person who opted out is no error: answers None. Raises MemoryRefused.
+    """
+    now = now or datetime.now(UTC)
+    new = checked(new, longest=LONGEST_LEARNT if learnt else LONGEST)
+    if await opted_out(db, team=team, person=owner):
+        if learnt:
+            return None
+        raise MemoryRefused(f"{owner} wants no memories kept; `opsthread memory opt-out --undo` changes that")
+    scope_id, docs = await scopes.hold(db, team=team, kind=ScopeKind.PERSON, owner=owner)
+    if learnt and await _forgotten(db, new, team=team, owner=owner):
+        return None
+    old = await _current(db, new, team=team, owner=owner)
+    if old is None and learnt and not _keyed(new):
+        old = await _nearly(db, new, scope_id=scope_id, docs=docs)
+        if old is not None:
+            return await _refresh(db, old, now=new.at or now)
+    if old is not None and _same(old, new):
+        return await _refresh(db, old, now=new.at or now)
+    if old is not None and new.at is not None and new.at < old.valid_from and new.valid_to is None:
+        made = await insert(db, new, team=team, owner=owner, now=now, until=old.valid_from, by=old.id)
+        return Kept(made, Outcome.HISTORY)
+    if old is None and new.valid_to is None and docs >= MOST:
+        raise MemoryRefused(f"{owner} has {docs:,} memories, which is the limit; forget some first")
+    if old is not None:
+        await close(db, old, at=new.at or now)
+    made = await insert(db, new, team=team, owner=owner, now=now, scope_id=scope_id, instead_of=old)
+    outcome = Outcome.HISTORY if new.valid_to else Outcome.NEW if old is None else Outcome.SUPERSEDED
+    return Kept(made, outcome)
+
+
+def checked(new: NewMemory, *, longest: int = LONGEST) -> NewMemory:
+    """As Postgres can hold it. Raises MemoryRefused for what is empty or too long."""
+    if not new.text.strip():
+        raise MemoryRefused("a memory needs a text")
+    if len(new.text) > longest:
+        raise MemoryRefused(f"a memory has at most {longest:,} characters, this one {len(new.text):,}")
+    fields: dict[str, Any] = {}
+    for name in ("subject", "attribute", "value", "host", "ref"):
+        value = getattr(new, name)
+        if value is not None and len(value) > LONGEST_FIELD:
+            raise MemoryRefused(f"{name} has at most {LONGEST_FIELD} characters, this one {len(value):,}")
+        fields[name] = storable(value) if value else None
+    return NewMemory(
+        kind=new.kind,
+        text=storable(new.text),
+        message_id=new.message_id,
+        command_id=new.command_id,
+        source=new.source,
+        at=new.at,
+        valid_to=new.valid_to,
+        **fields,
+    )
+
+
+def _keyed(new: NewMemory) -> bool:
+    return new.subject is not None and new.attribute is not None
+
+
+def _same(old: Memory, new: NewMemory) -> bool:
+    if old.value is None and new.value is None:
+        return likeness.plain(old.text) == likeness.plain(new.text)
+    return likeness.plain(old.value) == likeness.plain(new.value)
+
+
+async def _current(db: Db, new: NewMemory, *, team: str, owner: str) -> Memory | None:
+    """The memory that holds under the same key."""
+    if not _keyed(new) or new.valid_to is not None:
+        return None
+    row = await db.execute(
+        text(
+            f"""SELECT {COLUMNS} FROM long_term_memory WHERE team = :team AND owner = :owner AND kind = :kind
+              AND subject = :subject AND attribute = :attribute AND valid_to IS NULL"""
+        ),
+        {
+            "team": team,
+            "owner": owner,
+            "kind": new.kind,
+            "subject": new.subject,
+            "attribute": new.attribute,
+        },
+    )
+    found = row.first()
+    return None if found is None else memory_of(found)
+
+
+async def _forgotten(db: Db, new: NewMemory, *, team: str, owner: str) -> bool:
+    row = await db.execute(
+        text(
+            """SELECT 1 FROM long_term_memory
+            WHERE team = :team AND owner = :owner AND forgotten_at IS NOT NULL AND kind = :kind
+              AND (message_id = :message_id OR command_id = :command_id) LIMIT 1"""
+        ),
+        {
+            "team": team,
+            "owner": owner,
+            "kind": new.kind,
+            "message_id": new.message_id,
+            "command_id": new.command_id,
+        },
+    )
+    return row.first() is not None
+
+
+async def _nearly(db: Db, new: NewMemory, *, scope_id: int, docs: int) -> Memory | None:
+    """A memory of the same kind without a key that says nearly the same of the same host."""
+    near = await postings.overlap(
+        db, Postings.MEMORIES, Scopes((scope_id,), docs, 0), tokens=tokens(new.text), limit=5
+    )
+    rows = await db.execute(
+        text(
+            f"""SELECT {COLUMNS} FROM long_term_memory WHERE id = ANY(CAST(:ids AS bigint[])) AND kind = :kind
+            AND valid_to IS NULL AND subject IS NULL AND host IS NOT DISTINCT FROM CAST(:host AS text) ORDER BY id"""
+        ),
+        {"ids": list(near.scores), "kind": new.kind, "host": new.host},
+    )
+    return next((memory for memory in map(memory_of, rows) if likeness.alike(memory.text, new.text)), None)
+
+
+async def _refresh(db: Db, old: Memory, *, now: datetime) -> Kept:
+    await db.execute(
+        text("UPDATE long_term_memory SET confirmed_at = greatest(confirmed_at, :now) WHERE id = :id"),
+        {"id": old.id, "now": now},
+    )
+    return Kept(old.id, Outcome.REFRESHED)
+
+
+async def close(db: Db, old: Memory, *, at: datetime) -> None:
+    """It no longer holds, and is no longer found."""
+    if old.scope_id is not None:
+        await postings.remove(db, Postings.MEMORIES, old.scope_id, id_=old.id, words=tokens(old.text))
+        await scopes.grow(db, old.scope_id, docs=-1, words=-old.words)
+    await db.execute(
+        text(
+            """UPDATE long_term_memory SET valid_to = greatest(valid_from, :at), scope_id = NULL, shared = false
+            WHERE id = :id"""
+        ),
+        {"id": old.id, "at": at},
+    )
+
+
+async def insert(
+    db: Db,
+    new: NewMemory,
+    *,
+    team: str,
+    owner: str,
+    now: datetime,
+    scope_id: int | None = None,
+    instead_of: Memory | None = None,
+    until: datetime | None = None,
+    by: int | None = None,
+) -> int:
+    """One row with its tokens in one statement; without them when it no longer holds. The scope is held."""
+    valid_to = until or new.valid_to
+    held = scope_id if valid_to is None else None
+    words = list(tokens(new.text)) if held is not None else []
+    row = await db.execute(
+        _INSERT,
+        {
+            "team": team, "owner": owner, "kind": new.kind, "subject": new.subject, "attribute": new.attribute,
+            "value": new.value, "text": new.text, "host": new.host, "message_id": new.message_id,
+            "command_id": new.command_id, "ref": new.ref, "at": new.at or now, "valid_to": valid_to, "by": by,
+            "source": None if new.source is None else storable_json(new.source), "scope": held,
+            "tokens": words, "words": len(words), "old": None if instead_of is None else instead_of.id,
+        },
+    )  # fmt: skip
+    return int(row.scalar_one())
+
+
+_INSERT = text("""
+WITH made AS (
+  INSERT INTO long_term_memory (team, owner, kind, subject, attribute, value, text, host, message_id, command_id,
+    ref, created_at, valid_from, valid_to, superseded_by, confirmed_at, source, scope_id, words)
+  VALUES (:team, :owner, :kind, :subject, :attribute, :value, :text, :host, :message_id, :command_id,
+    :ref, :at, :at, :valid_to, :by, :at, CAST(:source AS jsonb), :scope, :words)
+  RETURNING id
+), told AS (
+  INSERT INTO memory_token (scope_id, token, memory_id)
+  SELECT :scope, token, made.id FROM made, unnest(CAST(:tokens AS text[])) AS t(token)
+), counted AS (
+  UPDATE recall_scope SET docs = docs + 1, words = words + :words WHERE id = :scope
+), succeeded AS (
+  UPDATE long_term_memory SET superseded_by = made.id FROM made WHERE long_term_memory.id = :old
+)
+SELECT id FROM made
+""")

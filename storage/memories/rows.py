@@ -1,0 +1,71 @@
+"""Memories as rows: one, many, and what a person wants of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import text
+
+from storage.errors import NotFound
+from storage.records import Memory, MemoryKind
+from storage.store import Db
+
+COLUMNS = """id, team, owner, shared, kind, text, subject, attribute, value, host, message_id, command_id,
+  source, ref, created_at, valid_from, valid_to, superseded_by, confirmed_at, last_used_at, use_count, words, scope_id"""
+
+
+def memory_of(row: Any) -> Memory:
+    """A row with COLUMNS as a record."""
+    values = dict(row._mapping)
+    return Memory(**{**values, "kind": MemoryKind(values["kind"])})
+
+
+async def get(db: Db, memory_id: int, *, team: str, owner: str) -> Memory:
+    """One of this person's memories. Raises NotFound, also for another person's and for a forgotten one."""
+    row = (
+        await db.execute(
+            text(
+                f"""SELECT {COLUMNS} FROM long_term_memory
+                WHERE id = :id AND team = :team AND owner = :owner AND forgotten_at IS NULL"""
+            ),
+            {"id": memory_id, "team": team, "owner": owner},
+        )
+    ).first()
+    if row is None:
+        raise NotFound(f"{owner} has no memory {memory_id}; see `opsthread memory list --user {owner}`")
+    return memory_of(row)
+
+
+async def list_(
+    db: Db, *, team: str, owner: str, history: bool = False, limit: int | None = None
+) -> list[Memory]:
+    """A person's memories, the oldest first; history: those that no longer hold as well."""
+    rows = await db.execute(
+        text(
+            f"""SELECT {COLUMNS} FROM long_term_memory
+            WHERE team = :team AND owner = :owner AND forgotten_at IS NULL AND (:history OR valid_to IS NULL)
+            ORDER BY id LIMIT :limit"""
+        ),
+        {"team": team, "owner": owner, "history": history, "limit": limit},
+    )
+    return [memory_of(row) for row in rows]
+
+
+async def opted_out(db: Db, *, team: str, person: str) -> bool:
+    """Whether this person wants nothing kept and nothing recalled."""
+    row = await db.execute(
+        text("SELECT 1 FROM person WHERE team = :team AND id = :person AND memory_opt_out"),
+        {"team": team, "person": person},
+    )
+    return row.first() is not None
+
+
+async def opt_out(db: Db, *, team: str, person: str, out: bool = True) -> None:
+    """Keep and recall nothing more for this person, or again. What is kept stays until it is forgotten."""
+    await db.execute(
+        text(
+            """INSERT INTO person (team, id, memory_opt_out) VALUES (:team, :person, :out)
+            ON CONFLICT (team, id) DO UPDATE SET memory_opt_out = excluded.memory_opt_out"""
+        ),
+        {"team": team, "person": person, "out": out},
+    )
