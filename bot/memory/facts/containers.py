@@ -1,0 +1,74 @@
+"""Container engines and clusters: their drivers, the containers with their images, the nodes with their versions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from bot.memory.facts.reading import Reading, Source, by_line, environment, source
+
+MOST_ROWS = 50
+_IMAGE = r"[a-z0-9][\w./-]{0,120}(?::[\w.-]{1,60})?(?:@sha256:[0-9a-f]{12,64})?"
+
+
+def _containers(lines: list[str], _: re.Match[str]) -> Iterator[Reading]:
+    """`docker ps`: which image each running container was made from. The columns stand two spaces apart."""
+    if not lines or not lines[0].startswith("CONTAINER ID"):
+        return
+    for line in lines[1:MOST_ROWS]:
+        cells = re.split(r" {2,}", line.strip()[:400])
+        if len(cells) >= 5 and re.fullmatch(_IMAGE, cells[1]) and re.fullmatch(r"[\w.-]{1,80}", cells[-1]):
+            yield environment(
+                f"container {cells[-1]}", cells[1], f"the container {cells[-1]} runs the image {cells[1]}"
+            )
+
+
+def _nodes(lines: list[str], _: re.Match[str]) -> Iterator[Reading]:
+    """`kubectl get nodes`: how many there are, and their kubelets' versions."""
+    header = next(
+        (at for at, line in enumerate(lines) if re.match(r"NAME +STATUS +ROLES +AGE +VERSION", line)), None
+    )
+    if header is None:
+        return
+    row = re.compile(r"([a-z0-9][\w.-]{0,100}) +\S{2,60} +\S{1,80} +\S{1,20} +v([0-9.]{3,12})\S{0,40}(?: |$)")
+    rows = [(hit[1], hit[2]) for line in lines[header + 1 :] if (hit := row.match(line))]
+    if rows:
+        yield environment(
+            "kubernetes node count", str(len(rows)), f"the kubernetes cluster has {len(rows)} nodes"
+        )
+    for name, version in rows[:MOST_ROWS]:
+        yield environment(
+            f"kubernetes version of node {name}",
+            version,
+            f"the kubernetes node {name} runs version {version}",
+        )
+
+
+def _releases(lines: list[str], _: re.Match[str]) -> Iterator[Reading]:
+    """`helm list`: the chart of each release."""
+    for line in lines[:MOST_ROWS]:
+        cells = [cell.strip() for cell in line.split("\t")]
+        if len(cells) < 6 or not cells[2].isdigit() or not re.fullmatch(r"[\w.+-]{3,80}", cells[5]):
+            continue
+        if re.fullmatch(r"[\w.-]{1,60}", cells[0]) and re.fullmatch(r"[\w-]{1,60}", cells[1]):
+            what = f"helm release {cells[1]}/{cells[0]}"
+            yield environment(what, cells[5], f"the {what} is of chart {cells[5]}")
+
+
+CONTAINERS: tuple[Source, ...] = (
+    source(r"docker info", by_line(
+        ("docker storage driver", r" {0,3}Storage Driver: ([a-z0-9]{3,20})", ""),
+        ("docker cgroup driver", r" {0,3}Cgroup Driver: ([a-z]{3,20})", ""),
+        ("docker default runtime", r" {0,3}Default Runtime: ([a-z0-9.-]{3,30})", ""),
+        ("docker root directory", r" {0,3}Docker Root Dir: (/[\w./-]{1,80})", ""),
+        ("operating system", r" {0,3}Operating System: ([A-Za-z][\w .,()/:+-]{1,80})", ""),
+        ("kernel", r" {0,3}Kernel Version: ([0-9][\w.+~-]{3,60})", ""),
+        ("CPU count", r" {0,3}CPUs: ([0-9]{1,4})$", ""),
+        ("memory size", r" {0,3}Total Memory: ([0-9.]{1,9}[KMGT]iB)", ""))),
+    source(r"(?:docker|podman|nerdctl) (?:ps|container ls)(?: -a| --no-trunc){0,2}", _containers),
+    source(r"kubectl get (?:nodes?|no)(?: -o wide| -owide)?", _nodes),
+    source(r"kubectl config current-context", by_line(("kubernetes context", r"([\w.@:/-]{1,120})$", "")), bare=True),
+    source(r"kubectl cluster-info", by_line(
+        ("kubernetes control plane", r"Kubernetes (?:control plane|master) is running at (https?://[\w.:/-]{1,120})", ""))),
+    source(r"helm (?:list|ls)(?: .{0,60})?", _releases),
+)  # fmt: skip

@@ -1,0 +1,1 @@
+"""Preferences, from a person's own words alone."""
