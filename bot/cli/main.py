@@ -54,6 +54,7 @@ COMMANDS = {
     "memory": "memory",
     "hosts": "hosts",
     "policy": "policy",
+    "memory": "memory_extract",
     "mode": "mode",
     "audit": "audit",
     "db": "db",
