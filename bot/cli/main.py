@@ -54,7 +54,6 @@ COMMANDS = {
     "memory": "memory",
     "hosts": "hosts",
     "policy": "policy",
-    "memory": "memory_extract",
     "mode": "mode",
     "audit": "audit",
     "db": "db",

@@ -12,6 +12,7 @@ from bot import settings
 from bot.cli import printing
 from bot.cli.database import with_store
 from bot.cli.lines import queries_of, text_of
+from bot.cli.memory_extract import extract
 from bot.errors import UsageError
 from bot.redact import Redactor
 from storage.memories import ending, finding, keeping, rows, transfer
@@ -19,6 +20,7 @@ from storage.records import LOCAL_TEAM, Memory, MemoryKind, NewMemory, Recalled
 from storage.store import Store
 
 memory_app = typer.Typer(help="What is kept of a person beyond a session.", no_args_is_help=True)
+memory_app.command()(extract)
 
 JSON = typer.Option(False, "--json", help="one JSON object a line")
 USER = typer.Option("local", "--user", help="whose memories")

@@ -7,8 +7,6 @@ import sys
 from dataclasses import asdict
 from typing import Any
 
-import typer
-
 from bot import settings
 from bot.cli.printing import json_lines
 from bot.errors import UsageError
@@ -18,14 +16,6 @@ from bot.redact import Redactor
 from storage.records import Role
 
 _ROLES = ", ".join(role.value for role in Role)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the group `memory` with this command; a group that is there takes `extract` itself."""
-    group = typer.Typer(help="Long-term memories.", no_args_is_help=True)
-    group.callback()(lambda: None)
-    group.command()(extract)
-    app.add_typer(group, name="memory")
 
 
 def extract() -> None:
