@@ -9,6 +9,7 @@ import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
@@ -46,11 +47,16 @@ from bot.turns.leftovers import Leftovers
 from bot.turns.turn import TurnParts
 from storage import turns
 from storage.errors import StorageError
+from storage.memories.ending import decay
+from storage.recall import messages
 from storage.records import Claim, Front, Origin, Session, Turn
 from storage.store import Store
 
 if TYPE_CHECKING:
     from bot.slack.front import SlackFront
+
+INDEX_S = 60.0  # between two looks for messages without words; whoever searches does not wait for it
+DECAY_S = 6 * 3600.0
 
 ScreenFor = Callable[[Session, Turn], Screen]
 ActorFor = Callable[[str, str], Awaitable[Actor]]  # by team and id
@@ -264,6 +270,8 @@ async def _app(
                     "stuck turns": (5.0, _stuck(store)),
                     "changes left running": (10.0, leftovers.collect),
                     "seal the audit log": (EVERY_S, sealer.tick),
+                    "index messages": (INDEX_S, partial(messages.catch_up, store)),
+                    "close unused cases": (DECAY_S, partial(decay, store)),
                 }
             )
         )

@@ -23,6 +23,7 @@ from storage.audit import AuditEvent
 from storage.control import Mode
 from storage.errors import NotFound
 from storage.history import history
+from storage.recall import messages
 from storage.records import Command, Milestone, Origin, Role, Session
 from storage.store import Db, Store
 
@@ -177,6 +178,7 @@ class Commands:
         return blocks.listing(title, lines, hint=f"{more}{self._name} show NUMBER tells one")
 
     async def _search(self, asker: _Asker, words: str) -> Message:
+        await messages.catch_up(self._store)
         async with self._store.begin() as db:
             hits = await search.search(db, words, by="session", team=self._us.team, limit=50)
             own = await inbox.sessions_of(db, team=self._us.team, person=asker.person)

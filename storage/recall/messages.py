@@ -6,6 +6,7 @@ One process at a time works, under an advisory lock, so that no order of locks c
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,7 +18,7 @@ from storage.recall.scopes import ScopeKind
 from storage.recall.tokens import tokens
 from storage.store import Db, Store
 
-BATCH = 500  # messages of one transaction, about a second
+BATCH = 200  # messages of one transaction
 _LOCK = 0x6F70_7365  # "opse": the advisory lock of whoever indexes
 
 
@@ -90,7 +91,10 @@ async def _session(db: Db, session_id: int, *, most: int | None) -> int:
     scope_id, _ = await scopes.hold(
         db, team=head.team, kind=ScopeKind.MESSAGES, owner=head.owner, place=head.channel
     )
-    texts = [(row.message_id, tokens(f"{row.author} {row.content}")) for row in new]
+    # In a thread: long outputs take milliseconds each, in which turns go on.
+    texts = await asyncio.to_thread(
+        lambda: [(row.message_id, tokens(f"{row.author} {row.content}")) for row in new]
+    )
     await postings.put(db, Postings.MESSAGES, scope_id, texts=texts)
     await scopes.grow(db, scope_id, docs=docs - head.done, words=sum(len(words) for _, words in texts))
     await db.execute(
