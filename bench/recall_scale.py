@@ -39,7 +39,7 @@ INSERT INTO long_term_memory (team, owner, kind, text, scope_id, words)
   SELECT 'T', f.owner, 'SOFTWARE_FACT', array_to_string(f.tokens, ' '), s.id, cardinality(f.tokens)
   FROM filled f JOIN recall_scope s USING (owner) ORDER BY f.id;
 INSERT INTO memory_token SELECT m.scope_id, t, m.id
-  FROM long_term_memory m, unnest(string_to_array(m.text, ' ')) t ORDER BY 1, 2 COLLATE "C", 3;
+  FROM long_term_memory m, unnest(string_to_array(m.text, ' ')) t ORDER BY m.scope_id, t COLLATE "C", m.id;
 CREATE TABLE with_gin AS TABLE filled;
 CREATE INDEX ON with_gin USING gin (tokens);
 CREATE TABLE with_owner AS TABLE filled;

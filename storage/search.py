@@ -1,7 +1,8 @@
 """Finds past messages by words: any of them, the rare ones counting most. English and Chinese alike.
 
 The turn before and the one after lend a message part of their score, as an answer need not repeat what was
-asked. A session is told by its best messages, each counting half of the one before.
+asked. A session is told by its best messages, each counting half of the one before, and a little by all of them,
+which parts those whose best ones share the same one word.
 """
 
 from __future__ import annotations
@@ -81,8 +82,9 @@ ORDER BY score DESC, b.id DESC LIMIT :limit
 _BY_SESSION = text(f"""{_BEST}, placed AS (
   SELECT b.*, row_number() OVER (PARTITION BY session_id ORDER BY score DESC, id DESC) AS place FROM best b
 ), told AS (
-  SELECT session_id, sum(score * power(0.5e0::float8, place - 1)) AS score
-  FROM placed WHERE place <= {_IN_SESSION} GROUP BY session_id
+  SELECT session_id, sum(score * (0.01e0::float8
+      + CASE WHEN place <= {_IN_SESSION} THEN power(0.5e0::float8, place - 1) ELSE 0 END)) AS score
+  FROM placed GROUP BY session_id
 )
 SELECT p.id, p.session_id, p.seq, s.key, s.origin, t.score
 FROM told t JOIN placed p ON p.session_id = t.session_id AND p.place = 1
