@@ -17,7 +17,7 @@ from storage.recall.tokens import tokens
 from storage.records import Memory, MemoryKind, Recalled
 from storage.store import Db
 
-_LOOKED_AT = 200  # memories with the most words in common that are weighed
+_LOOKED_AT = 50  # memories with the most words in common that are weighed
 _LENGTH = 0.2  # how much a text longer than the others loses
 _ON_HOST = 1.2
 _RECENT, _HALF_LIFE_DAYS = 0.05, 30.0
@@ -117,7 +117,7 @@ def _list(hosts: Collection[str] | None) -> list[str] | None:
 
 async def _overlap(db: Db, visible: Scopes, asked: Sequence[str], *, limit: int) -> Overlap:
     return await postings.overlap(
-        db, Postings.MEMORIES, visible, tokens=asked, limit=max(_LOOKED_AT, limit * 2)
+        db, Postings.MEMORIES, visible, tokens=asked, limit=max(_LOOKED_AT, limit * 3)
     )
 
 

@@ -181,15 +181,24 @@ async def _refresh(db: Db, old: Memory, *, now: datetime) -> Kept:
 
 async def close(db: Db, old: Memory, *, at: datetime) -> None:
     """It no longer holds, and is no longer found."""
-    if old.scope_id is not None:
-        await postings.remove(db, Postings.MEMORIES, old.scope_id, id_=old.id, words=tokens(old.text))
-        await scopes.grow(db, old.scope_id, docs=-1, words=-old.words)
     await db.execute(
         text(
-            """UPDATE long_term_memory SET valid_to = greatest(valid_from, :at), scope_id = NULL, shared = false
+            """WITH untold AS (
+              DELETE FROM memory_token WHERE scope_id = :scope AND memory_id = :id
+                AND token = ANY(CAST(:tokens AS text[]))
+            ), counted AS (
+              UPDATE recall_scope SET docs = docs - 1, words = words - :words WHERE id = :scope
+            )
+            UPDATE long_term_memory SET valid_to = greatest(valid_from, :at), scope_id = NULL, shared = false
             WHERE id = :id"""
         ),
-        {"id": old.id, "at": at},
+        {
+            "id": old.id,
+            "at": at,
+            "scope": old.scope_id,
+            "words": old.words,
+            "tokens": [] if old.scope_id is None else list(tokens(old.text)),
+        },
     )
 
 

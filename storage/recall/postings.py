@@ -114,17 +114,6 @@ async def put(
         )
 
 
-async def remove(db: Db, postings: Postings, scope_id: int, *, id_: int, words: Sequence[str]) -> None:
-    """Remove a text's tokens, which are known: quick."""
-    await db.execute(
-        text(
-            f"""DELETE FROM {postings} WHERE scope_id = :scope AND token = ANY(CAST(:tokens AS text[]))
-              AND {postings.column} = :id"""
-        ),
-        {"scope": scope_id, "tokens": list(words), "id": id_},
-    )
-
-
 async def take(db: Db, postings: Postings, scope_id: int, ids: Sequence[int]) -> None:
     """Remove every token of these texts, whatever their text was: reads the whole scope."""
     await db.execute(
