@@ -155,7 +155,9 @@ def _bare(command: str, attribute: str, pattern: str, says: str = "") -> Source:
 MACHINE: tuple[Source, ...] = (
     source(rf"{_CAT} /etc/(?:\*|os)-release|{_CAT} /usr/lib/os-release", by_line(
         (_OS, rf"PRETTY_NAME=\"?({_WORDS})\"?$", "the operating system is {}"))),
-    _bare(r"cat /etc/(?:redhat|centos|rocky|almalinux|system|alpine)-release", _OS, rf"{_WORDS}|[0-9.]{{3,10}}"),
+    _bare(r"cat /etc/(?:redhat|centos|rocky|almalinux|system)-release", _OS, _WORDS),
+    source(r"cat /etc/alpine-release", by_line((_OS, r"([0-9]{1,2}\.[0-9.]{1,10})$", "the operating system is Alpine Linux {}")), bare=True),
+    source(r"cat /etc/debian_version", by_line(("Debian version", r"([0-9]{1,2}\.[0-9]{1,2})$", "")), bare=True),
     source(r"lsb_release (?:-a|-d|-ds|-sd|-da)", by_line((_OS, rf"(?:Description|描述)[:：]\s{{0,4}}({_WORDS})", ""))),
     _bare(r"lsb_release (?:-ds|-sd|-d -s|-s -d)", _OS, rf"\"?{_WORDS}\"?"),
     source(r"hostnamectl(?: status)?", by_line(

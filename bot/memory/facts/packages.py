@@ -10,7 +10,7 @@ from bot.memory.facts.reading import LOOSE, Read, Reading, Source, software, sou
 MOST = 20  # packages of one listing, when the command does not name any
 _FULL = r"[0-9][0-9A-Za-z.+~:_^-]{0,60}"
 _NAME = r"[A-Za-z0-9][A-Za-z0-9.+_-]{0,60}"
-_UPSTREAM = re.compile(rf"(?:[0-9]{{1,4}}:)?({LOOSE}[a-z]?(?![a-z]))")
+_UPSTREAM = re.compile(rf"(?:[0-9]{{1,4}}:)?({LOOSE}(?:p[0-9]{{1,2}}|[a-z](?![a-z0-9]))?)")
 # Packages that hold a program under another name than its own, so that both ways to ask meet in one fact.
 _PROGRAM = re.compile(
     r"(?P<nginx>nginx(?:-core|-full|-light)?)|(?P<python>python3?|python3\.[0-9]{1,2}|python3-minimal)"

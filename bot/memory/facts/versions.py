@@ -112,6 +112,7 @@ _NAMED: tuple[tuple[str, str, str], ...] = (
 _BARE: tuple[tuple[str, str], ...] = (
     (r"(?:node|nodejs) (?:-v|--version)", "node"),
     (r"npm (?:-v|--version)", "npm"),
+    (r"docker (?:version|info) (?:--format|-f)[ =]\{\{ ?\.Server\.?Version ?\}\}", "docker"),
     (r"yarn (?:-v|--version)", "yarn"),
     (r"pnpm (?:-v|--version)", "pnpm"),
     (r"rabbitmqctl version", "rabbitmq"),

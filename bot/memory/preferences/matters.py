@@ -29,6 +29,7 @@ _NEGATED = re.compile(
     r"\b(?:don't|do not|dont|never|no|not|stop|without|avoid|hate|dislike)\b|不要|别|不用|不再|禁止|讨厌|不喜欢|不想|勿|不许|永远不",
     re.I,
 )
+_DENIED = r"\b(?:don't|do not|never|stop|no more|no longer)\b|不要|别|不再|不许|不用|禁止"
 _DEFAULT_OF = {
     "namespace": "namespace|ns|命名空间", "cluster": "cluster|集群", "branch": "branch|分支", "host": "host|server|machine|box|主机|机器|服务器",
     "environment": "environment|env|环境", "region": "region|地域|区域", "context": "context|上下文", "database": "database|数据库", "project": "project|项目",
@@ -68,25 +69,19 @@ def matters(text: str) -> Iterator[Matter]:
     scope = _scope(text)
     no = bool(_NEGATED.search(text))
     if (found := _one_of(_LANGUAGES, text)) and re.search(
-        rf"\b(?:in|to|use|speak|prefer)\b|用|{_ANSWERS}", text, re.I
+        rf"\b(?:in|use|speak|prefer)\b|用|{_ANSWERS}", text, re.I
     ):
-        language, word = found
-        if re.search(_ANSWERS, text, re.I) or re.search(r"\bin \w{4,12}\b|用", text):
-            yield Matter(
-                "answer language" + scope,
-                language,
-                f"Prefers answers in {language}{scope}.",
-                f"偏好用{word}回答{scope}。",
-            )
-            return
+        yield _language(*found, text, scope)
+        return
     hit = _INSTEAD.search(text)
     pair = [hit[g] for g in ("new", "old", "new_zh", "old_zh", "new2", "old2") if hit[g]] if hit else []
     if pair and not _one_of(_FORMATS, pair[0]):
         yield Matter(f"tool instead of {pair[1].lower()}{scope}", pair[0])
         return
-    if re.search(r"\bsudo\b", text, re.I):
-        yield Matter("sudo" + scope, "no" if no else "yes")
-        return
+    for what, pattern in (("sudo", r"\bsudo\b"), ("emojis", r"\bemojis?\b|表情")):
+        if re.search(pattern, text, re.I):
+            yield Matter(what + scope, "no" if no else "yes")
+            return
     if (hit := _ZONE.search(text)) and re.search(
         r"\b(?:time|times|timestamps?|dates?|zone|timezone)\b|时间|时区|时刻", text, re.I
     ):
@@ -106,9 +101,6 @@ def matters(text: str) -> Iterator[Matter]:
     ):
         yield Matter("answer length" + scope, found[0])
         return
-    if re.search(r"\bemojis?\b|表情", text, re.I):
-        yield Matter("emojis" + scope, "no" if no else "yes")
-        return
     if (found := _one_of(_FORMATS, text)) and re.search(
         r"\b(?:answers?|output|show|use|format|as|in|prefer|give|with|print|over|like)\b|输出|格式|用|显示|展示|看",
         text,
@@ -124,6 +116,14 @@ def matters(text: str) -> Iterator[Matter]:
         return
     if hit := re.search(r"\b(vim?|neovim|nvim|nano|emacs|vscode|vs code|helix|micro|ed)\b", text, re.I):
         yield Matter("editor" + scope, hit[1].lower())
+
+
+def _language(language: str, word: str, text: str, scope: str) -> Matter:
+    if re.search(rf"(?:{_DENIED})[^,;，；。]{{0,25}}{re.escape(word)}", text, re.I):
+        says = f"Does not want answers in {language}{scope}."
+        return Matter("answer language" + scope, f"not {language}", says, f"不要用{word}回答{scope}。")
+    says = f"Prefers answers in {language}{scope}."
+    return Matter("answer language" + scope, language, says, f"偏好用{word}回答{scope}。")
 
 
 def free(text: str) -> Matter:

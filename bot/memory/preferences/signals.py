@@ -46,7 +46,7 @@ _OF_OTHERS = re.compile(
 )
 _ONE_OFF = re.compile(
     r"\b(?:this time|this once|just once|for now|right now|for today|tonight|tomorrow|until (?:tomorrow|monday|friday)|for the moment"
-    r"|in (?:a|an|ten|five|[0-9]{1,3}) (?:minute|hour|sec|day|bit)s?|later today|for this (?:one|question|thread|incident)|once more|next (?:week|month))\b"
+    r"|in (?:a|an|ten|five|[0-9]{1,3}) (?:minute|hour|sec|day|bit)s?|later today|this (?:week|month|morning|afternoon|evening)|for this (?:one|question|thread|incident)|once more|next (?:week|month))\b"
     r"|这次|这一次|这回|先.{0,6}(?:这|一下)|暂时|今天|今晚|明天|现在(?!起|开始)|等会|待会|一会儿|分钟后|小时后|下午|再说",
     re.I,
 )
@@ -71,7 +71,7 @@ _VERB = (
     r"|modify|edit|install|upgrade|update|wake|disturb|bother|guess|trust|exceed|push|commit|scale|truncate|redirect|pipe|cut|group|return|output|state|name|cite|prefix|wrap|ssh|sudo|dump|wait|work|order|highlight|translate|address|focus|process|access)"
 )
 _STRONG = re.compile(
-    r"\b(?:from now on|from here on(?: out| in)?|from today(?: on)?|going forward|moving forward|henceforth|from this point on|for future reference|as of now|as of today|in (?:the )?future)\b",
+    r"\b(?:from now on|from here on(?: out| in)?|from today(?: on)?|going forward|moving forward|henceforth|from this point on|for future reference|as of now|as of today|for (?:all|any|every) (?:your )?future \w{3,12}|in (?:the )?future(?! (?:releases?|versions?|updates?)))\b",
     re.I,
 )
 _STRONG_SUBJECT = re.compile(
@@ -85,7 +85,7 @@ _ENGLISH = re.compile(
     rf"|^{_LEAD}{_VERB}\b.{{1,160}},? (?:always|by default|every time|each time)[.!]?$"
     rf"|^{_LEAD}{_VERB} (?:always|by default)\b"
     rf"|^{_LEAD}by default,? (?:please )?(?:{_VERB}\b|i\b|my\b|only\b|don't\b|do not\b|never\b|all\b)"
-    rf"|^{_LEAD}default to\b|\bmy (?:default|preferred|favou?rite|usual) [\w -]{{2,30}} (?:is|are|should be|will be)\b"
+    rf"|^{_LEAD}default to\b|^{_LEAD}set (?:my|the) default [\w -]{{2,30}} to\b|\bmy (?:default|preferred|favou?rite|usual) [\w -]{{2,30}} (?:is|are|should be|will be)\b"
     rf"|^{_LEAD}(?:the|your) default [\w -]{{2,30}} should be\b|^{_LEAD}(?:make|set) .{{2,60}} (?:the|my|your) default\b"
     r"|^.{0,40}\bmy (?:time ?zone|editor|shell|language|native language|working hours|on-call hours|namespace|cluster|branch|environment|units?) (?:is|are|should be)\b"
     rf"|^{_LEAD}(?:remember|keep in mind|bear in mind|note|take note|don't forget|do not forget|make a note)(?:,? please)?(?: that\b|:|,| (?:i|i'm|my|we|our|to|not to|never|always|the|for me|this)\b)"
@@ -97,13 +97,13 @@ _ENGLISH = re.compile(
     rf"|^{_LEAD}(?:when|when?ever|if) (?:you|i|we)\b.{{2,100}},? ?(?:i mean|i want|please always|always|never)\b"
     rf"|^{_LEAD}whenever (?:you|i)\b.{{2,100}}, ?(?:please )?{_VERB}\b"
     rf"|^{_LEAD}(?:stop|quit) (?:using|posting|sending|showing|adding|including|asking|pinging|mentioning|tagging|summari[sz]ing|writing|answering|replying|apologi[sz]ing|explaining)\b"
-    r"|^(?:please )?no (?:more )?(?:emojis?|tables?|markdown|bullet points?|summaries|jokes|pings)(?: please| ever| any ?more)?[.!]?$"
+    r"|^(?:please )?(?:don't|do not) (?:use|add|send|include|write) (?:any )?(?:emojis?|tables?|markdown|bullet points?|jokes)[.!]?$|^(?:please )?no (?:more )?(?:emojis?|tables?|markdown|bullet points?|summaries|jokes|pings)(?: please| ever| any ?more)?[.!]?$"
     r"|\b(?:call me|address me as) [A-Z]\w{1,20}[.!]?$",
     re.I,
 )
 _NOT_ENGLISH = re.compile(
     r"\b(?:remember|recall) (?:when|how|what|why|where|which|last|the (?:time|day|outage|incident))\b|\b(?:don't|do not|can't|cannot) (?:remember|recall)\b|\b(?:do|did|can) you (?:remember|recall)\b(?! (?:that|my|i)\b)"
-    r"|\b(?:i|we) (?:always|never) (?:get|got|see|saw|have|had|forget|thought|knew|run into|end up)\b|\b(?:by default) in (?:that|this|the)\b|\b(?:is|are|was|were|runs?|listens?|uses?|returns?|has) .{0,40}\bby default\b"
+    r"|\b(?:i|we) (?:always|never) (?:get|got|see|saw|have|had|forget|thought|knew|run into|end up)\b|\b(?:by default) in (?:that|this|the)\b|\b(?:is|are|was|were|runs?|listens?|uses|returns?|has) .{0,40}\bby default\b|\b(?:i|we)(?:'ll| will| can) remember\b"
     r"|\bi(?:'d| would)? prefer (?:if we |to )?(?:wait|roll|restart|not to (?:restart|touch) (?:it|this))|\bi'd rather (?:wait|not (?:do|restart|touch) (?:it|that|this))",
     re.I,
 )
@@ -118,13 +118,13 @@ _CHINESE = re.compile(
     r"|(?:^|[，,；;] ?)(?:我的?|我们的?|把|将|请把)?默认的?(?:的|集群|命名空间|分支|主机|机器|环境|语言|编辑器|时区|数据库|项目|地域|区域|上下文|shell|仓库|namespace|集群名|输出格式|格式)(?:就?是|用|为|改成|改为|换成|设为|设成|改用|统一用|定为)"
     rf"|(?:^|[，,；;] ?){_LEAD_ZH}(?:永远|绝对|再也|千万|万万|绝)(?:都)?(?:不要|别|不许|不能|不可以|不得|不准)"
     rf"|(?:^|[，,；;] ?){_LEAD_ZH}(?:不要再|别再|不许再|不准再|请勿再|禁止|切勿|一律不|一概不)"
-    rf"|(?:^|[，,；;] ?){_LEAD_ZH}(?:总是|始终|一直|永远|一律|一概|统一|任何时候都)(?:都|要|请|先|用|给|把|以|按|使用|说|回答|带|加|输出|显示|只)"
+    rf"|(?:^|[，,；;] ?){_LEAD_ZH}(?:总是|始终|一直|永远|一律|一概|统一|任何时候都)(?!用的|在用)(?:都|要|请|先|用|给|把|以|按|使用|说|回答|带|加|输出|显示|只)"
     rf"|(?:^|[，,；;] ?)(?:请|回答|回复|输出|时间|命令|日志|大小|单位|结果|报告|{_LEAD_ZH})(?:都|全都|全部|一律|统一)(?:请)?(?:用|使用|按|以|改用|带上?|要|给)"
     r"|我(?:个人)?(?:更|比较|还是|一般|平时|通常|一向|特别|很)?(?:喜欢|偏好|倾向于?|习惯)|我(?:很|最|特别)?(?:不喜欢|讨厌|不想看到?|不爱看)"
     r"|我希望(?:你)?(?:以后|每次|都|总是|始终|能?一直)|我说的?.{1,30}(?:都|就)?是?指的?(?:是)?|我的?(?:时区|编辑器|工作时间|值班时间|常用)[^，。]{0,8}是|我(?:人)?在(?:北京|上海|东八区|东京)时区"
 )
 _AFTER_ZH = re.compile(
-    r"^以后(?:会|就会|还会|可能|应该会|的事)|^(?:我|我们)以后(?:会|就|想|打算)|不记得|记得(?:上次|之前|那次)|记住密码|^默认(?:是|的)"
+    r"^以后(?:我|我们)(?:自己)?(?:会|想|打算|来)|^以后(?:会|就会|还会|可能|应该会|的事)|^(?:我|我们)以后(?:会|就|想|打算)|不记得|记得(?:上次|之前|那次)|记住密码|^默认(?:是|的)"
 )
 
 # ---- what takes a preference back
