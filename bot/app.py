@@ -43,7 +43,9 @@ from bot.tools.run_command import RunCommand
 from bot.tools.toolbox import Toolbox
 from bot.turns.approval import Approvals
 from bot.turns.desk import Desk, DeskParts
+from bot.turns.learning import Learner
 from bot.turns.leftovers import Leftovers
+from bot.turns.remembering import Remembering
 from bot.turns.turn import TurnParts
 from storage import turns
 from storage.errors import StorageError
@@ -55,6 +57,7 @@ from storage.store import Store
 if TYPE_CHECKING:
     from bot.slack.front import SlackFront
 
+LEARN_S = 2.0
 INDEX_S = 60.0  # between two looks for messages without words; whoever searches does not wait for it
 DECAY_S = 6 * 3600.0
 
@@ -241,8 +244,9 @@ async def _app(
         stack.push_async_callback(remote.close)
 
         inventory = _current(live)
+        remembering = Remembering(store, Learner(store), settings.timezone)
         workshop = _Workshop(
-            settings, store, inventory, lambda: rules, remote, model, redaction, actor, shared
+            settings, store, inventory, lambda: rules, remote, model, redaction, remembering, actor, shared
         )
         desk = Desk(
             DeskParts(
@@ -270,6 +274,7 @@ async def _app(
                     "stuck turns": (5.0, _stuck(store)),
                     "changes left running": (10.0, leftovers.collect),
                     "seal the audit log": (EVERY_S, sealer.tick),
+                    "learn from turns": (LEARN_S, workshop.remembering.learner.tick),
                     "index messages": (INDEX_S, partial(messages.catch_up, store)),
                     "close unused cases": (DECAY_S, partial(decay, store)),
                 }
@@ -329,6 +334,7 @@ class _Workshop:
     remote: Remote
     model: Model
     redaction: RedactionWorker
+    remembering: Remembering
     actor: ActorFor
     shared: SharedFor
 
@@ -378,6 +384,7 @@ class _Workshop:
             journal=journal,
             limits=Limits(steps=self.settings.max_steps, seconds=self.settings.max_turn_s),
             redactor=self.redaction.redactor,
+            remembering=self.remembering,
             max_tokens=self.settings.max_tokens,
             zone=self.settings.timezone,
         )

@@ -111,13 +111,17 @@ class ApprovalClosed:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The turn's last words. failed: they say why it could not be answered. footer: our own evidence line."""
+    """The turn's last words. failed: they say why it could not be answered. footer: our own evidence line.
+
+    memories: how many of its person's memories the turn was given.
+    """
 
     turn: Turn
     text: str
     footer: str
     state: TurnState
     seconds: float
+    memories: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from sqlalchemy import text
@@ -135,9 +136,14 @@ async def of_session(db: Db, session_id: int) -> list[Command]:
 
 async def of_turn(db: Db, turn_id: int) -> list[Command]:
     """All commands of a turn, oldest first."""
+    return await of_turns(db, [turn_id])
+
+
+async def of_turns(db: Db, turn_ids: Collection[int]) -> list[Command]:
+    """All commands of these turns, oldest first."""
     rows = await db.execute(
-        text(f"SELECT {_COLUMNS} FROM command WHERE turn_id = :id ORDER BY id"),
-        {"id": turn_id},
+        text(f"SELECT {_COLUMNS} FROM command WHERE turn_id = ANY(CAST(:ids AS bigint[])) ORDER BY id"),
+        {"ids": list(turn_ids)},
     )
     return [_command(row) for row in rows]
 

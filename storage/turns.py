@@ -7,6 +7,7 @@ The session row is the lock. A claim raises its epoch; every later write of the 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import text
@@ -215,6 +216,30 @@ async def beat(db: Db, *, session_id: int, turn_id: int, epoch: int, lease_s: fl
 async def count_step(db: Db, *, turn_id: int) -> None:
     """One more model reply was asked for in this turn."""
     await db.execute(text("UPDATE turn SET steps = steps + 1 WHERE id = :id"), {"id": turn_id})
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """fresh: ids that the turn was not given before. all: how many it was given by now."""
+
+    fresh: tuple[int, ...]
+    all: int
+
+
+async def give_memories(db: Db, turn_id: int, ids: Sequence[int]) -> Given:
+    """Note which memories stand in a turn's requests. Only their ids: what they say is kept in one place."""
+    before: list[int] = (
+        await db.execute(
+            text("SELECT memory_ids FROM turn WHERE id = :id FOR NO KEY UPDATE"), {"id": turn_id}
+        )
+    ).scalar_one()
+    fresh = tuple(id_ for id_ in dict.fromkeys(ids) if id_ not in before)
+    if fresh:
+        await db.execute(
+            text("UPDATE turn SET memory_ids = memory_ids || CAST(:ids AS bigint[]) WHERE id = :id"),
+            {"id": turn_id, "ids": list(fresh)},
+        )
+    return Given(fresh, len(before) + len(fresh))
 
 
 async def pause(db: Db, *, turn_id: int, session_id: int, epoch: int) -> TurnState:

@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 from bot.events import Answered, ApprovalClosed, Event, MilestoneReached, Noted, PlanChanged
 from bot.journal.door import Door
 from bot.journal.ledger import Ledger
+from bot.journal.notes import Notes
 from bot.journal.writer import Writer
 from bot.outside import line
 from storage import approvals, history, milestones, sessions, tasks, turns
@@ -30,7 +31,8 @@ class Journal:
         self._door = door
         self._zone = ZoneInfo(zone)
         self._writer = Writer(store=door.store, screen=door.screen, session_id=door.session.id)
-        self.ledger = Ledger(door, self._writer)
+        self.notes = Notes(door.session.hosts)
+        self.ledger = Ledger(door, self._writer, self.notes)
         self._last_milestone: MilestoneKind | None = None
 
     def goes_on_after(self, kind: MilestoneKind | None) -> None:
@@ -49,7 +51,7 @@ class Journal:
 
     async def message(self, message: Message) -> Message:
         """Append to the history; returns it as it is kept. A reply of the model counts as a step of the turn."""
-        message = replace(await self._door.clean_message(message), turn_id=self.turn.id)
+        message = await self._clean(message)
 
         async def write(db: Db, again: bool) -> Sequence[Event]:
             if not (again and await self._is_head(db, message)):
@@ -60,6 +62,15 @@ class Journal:
 
         await self._writer.put(write)
         return message
+
+    async def _clean(self, message: Message) -> Message:
+        """As it is kept. What the model wrote quotes no private note."""
+        message = replace(await self._door.clean_message(message), turn_id=self.turn.id)
+        if message.role is not Role.ASSISTANT:
+            return message
+        unquoted = self.notes.unquoted
+        calls = tuple(replace(call, arguments=unquoted(call.arguments)) for call in message.tool_calls)
+        return replace(message, text=unquoted(message.text), tool_calls=calls)
 
     async def _is_head(self, db: Db, message: Message) -> bool:
         """Was this very message committed by a try whose answer got lost? Only we append, so it is the head."""
@@ -81,7 +92,9 @@ class Journal:
         if kind is self._last_milestone:
             return False
         self._last_milestone = kind
-        content = line(await self._door.clean(content))  # one line: nothing in it looks like another post
+        content = line(
+            self.notes.unquoted(await self._door.clean(content))
+        )  # one line: nothing in it looks like another post
 
         async def write(db: Db, again: bool) -> Sequence[Event]:
             await self._door.fence(db)
@@ -139,12 +152,14 @@ class Journal:
 
     # The end.
 
-    async def finish(self, *, answer: Message, footer: str, state: TurnState) -> None:
+    async def finish(self, *, answer: Message, footer: str, state: TurnState, memories: int = 0) -> None:
         """Append the answer, post it and end the turn in one transaction; waits until it is in.
+
+        memories: how many of its person's memories the turn was given.
 
         A turn that ends before its work was done takes back what it had asked for: the cards lose their buttons.
         """
-        answer = replace(await self._door.clean_message(answer), turn_id=self.turn.id)
+        answer = await self._clean(answer)
         now = datetime.now(UTC)
         started = self.turn.started_at or now
         event = Answered(
@@ -153,6 +168,7 @@ class Journal:
             footer=await self._door.clean(footer),
             state=state,
             seconds=(now - started).total_seconds(),
+            memories=memories,
         )
 
         async def write(db: Db, again: bool) -> Sequence[Event]:

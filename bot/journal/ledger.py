@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from bot.errors import Refused
 from bot.events import ApprovalAsked, CommandFinished, CommandRefused, CommandStarted, Event
 from bot.journal.door import Door
+from bot.journal.notes import Notes
 from bot.journal.writer import Writer
 from bot.redact import RedactionWorker
 from storage import approvals, commands, control
@@ -52,9 +53,10 @@ class Question:
 class Ledger:
     """See the module's docstring. One a turn."""
 
-    def __init__(self, door: Door, writer: Writer) -> None:
+    def __init__(self, door: Door, writer: Writer, notes: Notes) -> None:
         self._door = door
         self._writer = writer
+        self._notes = notes
 
     @property
     def turn(self) -> Turn:
@@ -258,6 +260,7 @@ class Ledger:
         return command
 
     async def _tell_started(self, command: Command, purpose: str) -> None:
+        self._notes.seen(command.host)
         await self._door.screen.show(
             CommandStarted(command_id=command.id, host=command.host, run=command.run, purpose=purpose)
         )

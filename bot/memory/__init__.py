@@ -5,6 +5,6 @@ with what was taken back, for a store that holds memories of earlier conversatio
 """
 
 from bot.memory.extract import events, extract
-from bot.memory.records import Found, Heard, Kind, TakenBack
+from bot.memory.records import Found, Heard, TakenBack
 
-__all__ = ["Found", "Heard", "Kind", "TakenBack", "events", "extract"]
+__all__ = ["Found", "Heard", "TakenBack", "events", "extract"]

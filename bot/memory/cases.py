@@ -10,10 +10,10 @@ import re
 from dataclasses import dataclass, field
 
 from bot.memory.preferences.own_words import sentences
-from bot.memory.records import Found, Heard, Kind
+from bot.memory.records import Found, Heard
 from bot.memory.shell import pipelines
 from bot.memory.words import fold
-from storage.records import Role
+from storage.records import MemoryKind, Role
 
 LONGEST_PART = 220
 MOST_EVIDENCE = 4
@@ -130,7 +130,7 @@ def _case(problem: _Problem, answer: str, number: int) -> Found | None:
     parts += [f"fix ({status}): {(fix or 'none named').strip(' .。*')}"]
     parts += [f"evidence: {'; '.join(evidence.split('; ')[:MOST_EVIDENCE])}"] if evidence else []
     return Found(
-        Kind.TROUBLESHOOTING_CASE,
+        MemoryKind.TROUBLESHOOTING_CASE,
         hosts[:120],
         fold(problem.symptom)[:100].rstrip("?？!。. "),
         f"{status}: {cause}"[:200],

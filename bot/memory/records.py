@@ -4,18 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 
-from storage.records import Role
-
-
-class Kind(StrEnum):
-    """The four kinds of long-term memories."""
-
-    USER_PREFERENCE = "USER_PREFERENCE"
-    ENVIRONMENT_FACT = "ENVIRONMENT_FACT"
-    SOFTWARE_FACT = "SOFTWARE_FACT"
-    TROUBLESHOOTING_CASE = "TROUBLESHOOTING_CASE"
+from storage.records import MemoryKind, Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +33,7 @@ class Found:
     hosts of a case, the person of a preference.
     """
 
-    kind: Kind
+    kind: MemoryKind
     subject: str
     attribute: str
     value: str
@@ -52,7 +42,7 @@ class Found:
     source: int
 
     @property
-    def key(self) -> tuple[Kind, str, str]:
+    def key(self) -> tuple[MemoryKind, str, str]:
         """What a newer memory must share to take this one's place."""
         return self.kind, self.subject, self.attribute
 
@@ -61,11 +51,12 @@ class Found:
 class TakenBack:
     """A person's word that a preference of theirs no longer holds.
 
-    words: what it was about, folded (see `bot.memory.words.content`); empty means the last one. latest:
-    only one that the person's message right before this one brought.
+    words: what it was about, folded (see `bot.memory.words.content`); empty means the last one. latest: only
+    one that the message `since` or a later one brought, the person's one right before. source: as in Found.
     """
 
     subject: str
     words: frozenset[str]
     latest: bool
     source: int
+    since: int = 0

@@ -9,7 +9,7 @@ set: Slack gives a fresh one at every update, as it wants.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -25,7 +25,7 @@ _ID = re.compile(r"[UWS](?=[A-Z0-9]*[0-9])[A-Z0-9]+")  # Slack's ids; a name suc
 PART = 3_600  # weighed characters of one part; the text under it stays below the advised 4,000
 SECTION = 2_800  # of one section of ours
 MOST_BLOCKS = 45
-APPROVE, DENY, STOP = "approve", "deny", "stop"  # what the action ids begin with
+APPROVE, DENY, STOP, MEMORIES = "approve", "deny", "stop", "memories"  # what the action ids begin with
 
 _KINDS = {
     MilestoneKind.FINDING: "Finding",
@@ -54,10 +54,12 @@ class Message:
 # ---- words ---------------------------------------------------------------------------------------------
 
 
-def prose(text: str, *, title: str = "", footer: str = "", asker: str = "") -> list[Message]:
+def prose(
+    text: str, *, title: str = "", footer: str = "", asker: str = "", buttons: Sequence[Block] = ()
+) -> list[Message]:
     """Markdown that is not ours, in ordered parts; fenced code is shown letter by letter.
 
-    footer: our line under the last part. asker: a person to be told that it is there.
+    footer: our line under the last part, buttons below it. asker: a person to be told that it is there.
     """
     parts = split(marked(text), PART) if text.strip() else ["(nothing)"]
     messages = []
@@ -71,8 +73,16 @@ def prose(text: str, *, title: str = "", footer: str = "", asker: str = "") -> l
         if last and footer:
             blocks += context(footer)
             plain = f"{plain}\n{escape(footer)}" if weight(footer) + len(plain) < 3_950 else plain
+        if last and buttons:
+            blocks.append({"type": "actions", "elements": list(buttons)})
         messages.append(Message(plain, tuple(blocks)))
     return messages
+
+
+def memories_used(turn_id: int, count: int) -> Block:
+    """How many memories a turn was given. Which ones and why is told to their person alone, who clicks."""
+    label = f"Used {count} memor{'y' if count == 1 else 'ies'}"
+    return button(label, f"{MEMORIES}:{turn_id}", str(turn_id))
 
 
 def _prose_blocks(part: str, head: str) -> list[Block]:

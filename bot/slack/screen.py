@@ -153,7 +153,8 @@ class SlackScreen:
 
     def _answer(self, event: Answered) -> tuple[NewPost, ...]:
         asker = self._turn.person if event.seconds >= LONG_S else ""
-        messages = blocks.prose(event.text, footer=event.footer, asker=asker)
+        buttons = [blocks.memories_used(event.turn.id, event.memories)] if event.memories else []
+        messages = blocks.prose(event.text, footer=event.footer, asker=asker, buttons=buttons)
         parts = self._parts(f"answer:{self._turn.id}", messages)
         self._finish(event)
         last = blocks.progress(self._view())

@@ -119,6 +119,7 @@ def _answered(event: Answered) -> dict[str, Any]:
         "session": event.turn.session_id,
         "text": event.text,
         "footer": event.footer,
+        "memories": event.memories,
         "state": event.state.value,
         "seconds": round(event.seconds, 3),
     }

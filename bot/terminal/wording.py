@@ -183,8 +183,13 @@ def plan_lines(event: PlanChanged) -> tuple[str, ...]:
 def ending(event: Answered) -> str:
     """The quiet line under an answer: our own evidence line, and how it ended when it did not end well."""
     words = {TurnState.FAILED: "not answered", TurnState.STOPPED: "stopped"}.get(event.state, "")
-    parts = (words, one_line(event.footer), duration(event.seconds))
+    parts = (words, one_line(event.footer), memories_used(event.memories), duration(event.seconds))
     return " · ".join(part for part in parts if part)
+
+
+def memories_used(count: int) -> str:
+    """How many memories the turn was given; what they say is for their person alone."""
+    return f"used {count} memor{'y' if count == 1 else 'ies'}" if count else ""
 
 
 def session_hint(session_id: int) -> str:

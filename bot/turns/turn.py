@@ -20,6 +20,7 @@ from bot.outside import name
 from bot.redact import LiveText, Redactor
 from bot.tools.authority import Authority
 from bot.tools.toolbox import Result, Toolbox
+from bot.turns.remembering import Remembered, Remembering
 from storage import approvals, commands, history, inbox, milestones, tasks
 from storage.errors import StorageError
 from storage.history import OURS
@@ -61,6 +62,7 @@ class TurnParts:
     journal: Journal
     limits: Limits
     redactor: Redactor
+    remembering: Remembering
     max_tokens: int
     zone: str
 
@@ -69,6 +71,7 @@ class TurnParts:
 class _Known:
     """What the database knows of the session when a turn begins; read once."""
 
+    hosts: frozenset[str]  # that this person may use
     history: list[Message]
     approvals: list[Approval]
     milestones: list[Milestone]
@@ -87,7 +90,9 @@ async def run_turn(claim: Claim, parts: TurnParts) -> TurnState:
         TurnStarted(turn=turn, session=claim.session, max_steps=parts.limits.steps, resumed=claim.resumed)
     )
     known = await _known(claim, parts)
-    loop = await _loop(claim, parts, known)
+    remembered = await parts.remembering.for_turn(turn, known.history, hosts=known.hosts, who=_author(turn))
+    journal.notes.hold(remembered.memories)
+    loop = await _loop(claim, parts, known, remembered)
     opened = any(m.turn_id == turn.id and m.role is Role.USER for m in known.history)
     await _close_calls_of_others(loop, known.approvals)
     if not opened:
@@ -109,7 +114,7 @@ async def run_turn(claim: Claim, parts: TurnParts) -> TurnState:
         return await journal.pause()
     except ModelError as error:
         return await _failed(loop, str(error))
-    return await _answered(claim, parts, loop, answer)
+    return await _answered(claim, parts, loop, answer, memories=remembered.used)
 
 
 async def stop_turn(claim: Claim, parts: TurnParts, *, by: str) -> TurnState:
@@ -142,6 +147,7 @@ async def _known(claim: Claim, parts: TurnParts) -> _Known:
         plan, next_step = await tasks.load(db, session.id)
         said = await history.history(db, session.id, limit=HISTORY_READ)
         return _Known(
+            hosts=mine,
             history=withheld(said, denied={*session.hosts} - mine, who=_author(turn), but_turn=turn.id),
             approvals=await approvals.at_stake(db, session.id, turn_id=turn.id),
             milestones=await milestones.of_session(db, session.id, limit=20),
@@ -164,11 +170,13 @@ async def _own_hosts(parts: TurnParts) -> frozenset[str]:
         return frozenset()
 
 
-async def _loop(claim: Claim, parts: TurnParts, known: _Known) -> Loop:
+async def _loop(claim: Claim, parts: TurnParts, known: _Known, remembered: Remembered | None = None) -> Loop:
     mine = [m.kind for m in known.milestones if m.turn_id == claim.turn.id]
     parts.journal.goes_on_after(mine[-1] if mine else None)
     prompt = await context.build(
-        _providers(claim, parts, known), turn_id=claim.turn.id, max_tokens=parts.max_tokens
+        _providers(claim, parts, known, remembered or Remembered()),
+        turn_id=claim.turn.id,
+        max_tokens=parts.max_tokens,
     )
     return Loop(
         messages=known.history,
@@ -183,8 +191,10 @@ async def _loop(claim: Claim, parts: TurnParts, known: _Known) -> Loop:
     )
 
 
-def _providers(claim: Claim, parts: TurnParts, known: _Known) -> list[context.Provider]:
-    """The blocks of the prompt, by order. Places 20 and 25 belong to core and long-term memory."""
+def _providers(
+    claim: Claim, parts: TurnParts, known: _Known, remembered: Remembered
+) -> list[context.Provider]:
+    """The blocks of the prompt, by order."""
     turn = claim.turn
 
     async def system() -> str:
@@ -192,6 +202,9 @@ def _providers(claim: Claim, parts: TurnParts, known: _Known) -> list[context.Pr
 
     async def hosts() -> str:
         return context.hosts_text(await parts.authority.hosts())
+
+    async def memories() -> str:
+        return remembered.text
 
     async def task() -> str:
         return context.task_text(known.plan, known.next_step, known.milestones)
@@ -205,6 +218,7 @@ def _providers(claim: Claim, parts: TurnParts, known: _Known) -> list[context.Pr
     return [
         context.Provider(10, "system", context.Place.PREFIX, system),
         context.Provider(15, "hosts", context.Place.PREFIX, hosts),
+        context.Provider(25, "memories", context.Place.TURN, memories),
         context.Provider(30, "task", context.Place.TURN, task),
         context.Provider(60, "idle", context.Place.TURN, idle),
         context.Provider(70, "now", context.Place.TURN, now),
@@ -310,13 +324,15 @@ async def _end(loop: Loop, text: str, state: TurnState) -> None:
     await loop.journal.finish(answer=message, footer="", state=state)
 
 
-async def _answered(claim: Claim, parts: TurnParts, loop: Loop, answer: Answer) -> TurnState:
+async def _answered(
+    claim: Claim, parts: TurnParts, loop: Loop, answer: Answer, *, memories: int
+) -> TurnState:
     if answer.limit:
         await loop.journal.milestone(
             MilestoneKind.BLOCKED, f"Stopped: {answer.limit} reached", MilestoneSource.RULE
         )
     footer = await _footer(claim, parts, answer.message.text)
-    await loop.journal.finish(answer=answer.message, footer=footer, state=TurnState.DONE)
+    await loop.journal.finish(answer=answer.message, footer=footer, state=TurnState.DONE, memories=memories)
     return TurnState.DONE
 
 

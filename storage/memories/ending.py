@@ -14,7 +14,7 @@ from storage.recall import postings, scopes
 from storage.recall.postings import Postings
 from storage.recall.scopes import ScopeKind
 from storage.recall.tokens import tokens
-from storage.records import Memory, MemoryKind
+from storage.records import Memory, MemoryKind, NewMemory
 from storage.store import Db, Store
 
 UNUSED = timedelta(days=180)  # after which a case that was neither used nor seen again no longer holds
@@ -110,6 +110,38 @@ async def _move(db: Db, memory: Memory, *, to: int, shared: bool) -> None:
         text("UPDATE long_term_memory SET scope_id = :to, shared = :shared WHERE id = :id"),
         {"id": memory.id, "to": to, "shared": shared},
     )
+
+
+async def outdate(store: Store, new: NewMemory, *, team: str, owner: str) -> int:
+    """Close what others shared under the key of a fact that somebody has now seen to be otherwise; answers how many.
+
+    A shared fact is believed by people who did not see it: it must not outlive what a colleague saw.
+    """
+    values = {
+        "team": team,
+        "owner": owner,
+        "kind": new.kind,
+        "subject": new.subject,
+        "attribute": new.attribute,
+        "value": new.value,
+        "at": new.at,
+    }
+    async with store.begin() as db:
+        others = [row.owner for row in await db.execute(_OUTDATED_OF, values)]
+    done = 0
+    for other in others:
+        async with store.begin() as db:  # one person at a time: nobody waits for two scopes
+            await scopes.hold(db, team=team, kind=ScopeKind.PERSON, owner=other)
+            for memory in [memory_of(row) for row in await db.execute(_OUTDATED, {**values, "other": other})]:
+                await close(db, memory, at=new.at or datetime.now(UTC))
+                done += 1
+    return done
+
+
+_CONTRADICTED = """team = :team AND owner <> :owner AND shared AND valid_to IS NULL AND kind = :kind
+  AND subject = :subject AND attribute = :attribute AND value <> :value AND confirmed_at < :at"""
+_OUTDATED_OF = text(f"SELECT DISTINCT owner FROM long_term_memory WHERE {_CONTRADICTED}")
+_OUTDATED = text(f"SELECT {COLUMNS} FROM long_term_memory WHERE {_CONTRADICTED} AND owner = :other")
 
 
 async def used(db: Db, ids: Sequence[int], *, team: str, owner: str, now: datetime | None = None) -> None:

@@ -37,16 +37,32 @@ async def get(db: Db, memory_id: int, *, team: str, owner: str) -> Memory:
 
 
 async def list_(
-    db: Db, *, team: str, owner: str, history: bool = False, limit: int | None = None
+    db: Db,
+    *,
+    team: str,
+    owner: str,
+    kind: MemoryKind | None = None,
+    attribute: str | None = None,
+    history: bool = False,
+    limit: int | None = None,
 ) -> list[Memory]:
     """A person's memories, the oldest first; history: those that no longer hold as well."""
     rows = await db.execute(
         text(
             f"""SELECT {COLUMNS} FROM long_term_memory
             WHERE team = :team AND owner = :owner AND forgotten_at IS NULL AND (:history OR valid_to IS NULL)
+              AND (CAST(:kind AS text) IS NULL OR kind = :kind)
+              AND (CAST(:attribute AS text) IS NULL OR attribute = :attribute)
             ORDER BY id LIMIT :limit"""
         ),
-        {"team": team, "owner": owner, "history": history, "limit": limit},
+        {
+            "team": team,
+            "owner": owner,
+            "kind": kind,
+            "attribute": attribute,
+            "history": history,
+            "limit": limit,
+        },
     )
     return [memory_of(row) for row in rows]
 

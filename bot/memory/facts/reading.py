@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from bot.memory.records import Kind
+from storage.records import MemoryKind
 
 LONGEST_LINE = 500  # characters of a line that are looked at
 MOST_LINES = 3_000
@@ -18,7 +18,7 @@ LOOSE = r"[0-9]{1,8}(?:[._][0-9]{1,8}){0,5}"  # also where a word goes on behind
 class Reading:
     """One captured field. says: what it means, to stand after "On HOST, "."""
 
-    kind: Kind
+    kind: MemoryKind
     attribute: str
     value: str
     says: str
@@ -45,12 +45,14 @@ def lines_of(text: str) -> list[str]:
 def software(program: str, version: str, package: str = "") -> Reading:
     """A program's version. package: its name and version as the package manager writes them."""
     more = f" (package {package})" if package else ""
-    return Reading(Kind.SOFTWARE_FACT, f"{program} version", version, f"{program} is version {version}{more}")
+    return Reading(
+        MemoryKind.SOFTWARE_FACT, f"{program} version", version, f"{program} is version {version}{more}"
+    )
 
 
 def environment(attribute: str, value: str, says: str = "") -> Reading:
     """A fact of the host; by default "the ATTRIBUTE is VALUE"."""
-    return Reading(Kind.ENVIRONMENT_FACT, attribute, value, says or f"the {attribute} is {value}")
+    return Reading(MemoryKind.ENVIRONMENT_FACT, attribute, value, says or f"the {attribute} is {value}")
 
 
 def by_line(*rows: tuple[str, str, str], flags: int = 0) -> Read:

@@ -9,14 +9,16 @@ from bot.memory.gate import to_the_model
 from bot.memory.preferences.matters import Matter, free, matters
 from bot.memory.preferences.own_words import sentences
 from bot.memory.preferences.signals import (
+    lifts,
     no_preference,
     said_without_topic,
     signal_at,
     states,
     takes_back,
 )
-from bot.memory.records import Found, Heard, Kind, TakenBack
+from bot.memory.records import Found, Heard, TakenBack
 from bot.memory.words import chinese, content
+from storage.records import MemoryKind
 
 MOST = 20  # preferences of one message
 _NOBODY = "user"
@@ -55,14 +57,16 @@ def preferences(heard: Heard, number: int) -> Iterator[Found | TakenBack]:
                 continue
             count += 1
             says = _says(clause, matter)
-            yield Found(Kind.USER_PREFERENCE, subject, matter.attribute, matter.value, says, "", number)
+            yield Found(MemoryKind.USER_PREFERENCE, subject, matter.attribute, matter.value, says, "", number)
 
 
 def _new_one(text: str) -> bool:
     """ "No longer German, from now on French" states one; "you no longer need to …" only takes back."""
-    return bool(
-        re.search(r"\b(?:from now on|instead)\b|以后|今后|从现在起|改用|改成|换成", text, re.I)
-    ) and states(text)
+    return (
+        bool(re.search(r"\b(?:from now on|instead)\b|以后|今后|从现在起|改用|改成|换成", text, re.I))
+        and states(text)
+        and not lifts(text)
+    )
 
 
 def _weak(text: str) -> bool:

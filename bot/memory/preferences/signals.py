@@ -140,6 +140,11 @@ _BACK_ZH = re.compile(
     r"^(?:(?:请|那|好|嗯|哦|对了|还是|你|可以|把)[，, ]?){0,4}(?:算了|取消|忘掉|忘了|忘记|撤销|撤回|收回|作废|当我没说|不作数|清除|删掉|去掉)(?!.{0,10}(?:任务|部署|订单|发布|作业|pod|进程|文件|日志|订阅))"
     r"|^(?:(?:请|那|好|现在|以后|你|可以|之前|刚才|我|也|就|已经)[，, ]?){0,4}(?:不用|不需要|不必|无需|用不着|不再需要|不再)(?:再|继续|都)?.{0,60}?了(?:吧|哈|啦)?[。!！~]?$|(?:不用了|不需要了|作废|取消(?:吧|掉)|不算数|算了吧?)[。!！~]?$",
 )
+_LIFTED = re.compile(
+    r"^(?:(?:please|ok(?:ay)?|and|but|so|well)[, ]{1,2}){0,3}(?:from now on|going forward|in (?:the )?future),? "
+    r"(?:you|i|we) (?:(?:don't|do not|no longer) (?:need|have) to|needn't|need not)\b",
+    re.I,
+)
 _BARE_BACK = re.compile(
     r"\b(?:forget|never ?mind|scratch|cancel|undo|take|back|drop|disregard|ignore|what|said|before|earlier|just|told|asked|everything|no|longer|not|any|more|ok|okay|actually|sorry|hmm|oh|well|stop|please|then|preference|rule|last|one)\b",
     re.I,
@@ -177,7 +182,12 @@ def states(text: str) -> bool:
 
 def takes_back(text: str) -> bool:
     """Whether a sentence takes a preference back; a new one in the same sentence supersedes instead."""
-    return bool(_BACK.search(text) or _BACK_ZH.search(text))
+    return bool(_BACK.search(text) or _BACK_ZH.search(text) or lifts(text))
+
+
+def lifts(text: str) -> bool:
+    """ "From now on you need not …" states nothing new: what was wished is wished no longer."""
+    return bool(_LIFTED.search(text))
 
 
 def signal_at(text: str) -> int:

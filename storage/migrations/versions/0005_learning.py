@@ -12,6 +12,9 @@ ALTER TABLE turn
   ADD COLUMN learnt_at timestamptz;                      -- what was found was learnt from too: nothing more is due
 CREATE INDEX turn_unlearnt ON turn (id) WHERE learnt_at IS NULL;
 
+CREATE INDEX long_term_memory_shared ON long_term_memory (team, subject, attribute)
+  WHERE shared AND valid_to IS NULL;      -- what a colleague's newer observation may close
+
 CREATE TABLE intent_correction (
   team text NOT NULL,
   person text NOT NULL,
