@@ -15,7 +15,7 @@ from bot import log
 from bot.memory import Found, Heard, TakenBack, events
 from bot.memory.standing import said_before, taken_back
 from storage import learning
-from storage.errors import MemoryRefused, StorageError
+from storage.errors import DatabaseUnavailable, MemoryRefused, StorageError
 from storage.history import OURS
 from storage.learning import Due, Lesson
 from storage.memories import ending, keeping, rows
@@ -84,10 +84,17 @@ class Learner:
                     team=due.turn.team,
                     owner=due.turn.owner,
                 )
-        async with self._store.begin() as db:
-            if await learning.claim(db, due):
-                for event in found:
-                    await _learn(db, due.turn, event, spoken)
+        try:
+            async with self._store.begin() as db:
+                if await learning.claim(db, due):
+                    for event in found:
+                        await _learn(db, due.turn, event, spoken)
+        except DatabaseUnavailable:
+            raise
+        except StorageError as error:  # would be so the next time too, and keep all others from being learnt
+            logger.error("nothing is learnt from a turn", turn=due.turn.id, error=str(error))
+            async with self._store.begin() as db:
+                await learning.claim(db, due)
         return True
 
 

@@ -27,6 +27,7 @@ from storage.store import Db
 LONGEST = 10_000  # characters of a memory that a person adds or imports
 LONGEST_LEARNT = 1_000  # of one that was learnt
 LONGEST_FIELD = 500  # of subject, attribute, value, host and ref
+LONGEST_KEY = 1_500  # bytes of subject and attribute together, which stand in an index
 MOST = 50_000  # memories of one person that hold
 
 
@@ -95,6 +96,8 @@ def checked(new: NewMemory, *, longest: int = LONGEST) -> NewMemory:
         if value is not None and len(value) > LONGEST_FIELD:
             raise MemoryRefused(f"{name} has at most {LONGEST_FIELD} characters, this one {len(value):,}")
         fields[name] = storable(value) if value else None
+    if len((fields["subject"] or "").encode()) + len((fields["attribute"] or "").encode()) > LONGEST_KEY:
+        raise MemoryRefused(f"subject and attribute have at most {LONGEST_KEY:,} bytes together")
     return NewMemory(
         kind=new.kind,
         text=storable(new.text),

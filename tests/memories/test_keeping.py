@@ -242,6 +242,7 @@ async def test_a_person_who_opted_out_is_neither_written_of_nor_reminded(store: 
         (preference("x" * 10_001), False, "at most 10,000"),
         (preference("x" * 1_001), True, "at most 1,000"),
         (fact("1" * 501), False, "value has at most 500"),
+        (NewMemory(MemoryKind.SOFTWARE_FACT, "x", "主" * 300, "版" * 300), False, "at most 1,500 bytes"),
     ],
 )
 async def test_what_is_empty_or_too_long_is_refused(

@@ -204,3 +204,35 @@ async def test_nothing_is_kept_of_somebody_who_opted_out(database_url: str, tmp_
             await rows.opt_out(db, team=LOCAL_TEAM, person="local")
         assert "French" not in await _ask(rig, "always use sudo")
         assert [m.value for m in await _memories(rig.store)] == ["French"]
+
+
+async def test_a_shared_fact_ends_when_a_colleague_sees_otherwise(database_url: str, tmp_path: Path) -> None:
+    async with open_rig(database_url, tmp_path) as rig:
+        await _ask(rig, "which kernel?", run("uname -r"), say("this one"))
+        (seen,) = await _memories(rig.store)
+        old = f"On {HOST}, the kernel is 1.2.3."
+        async with rig.store.begin() as db:
+            kept = await keeping.add(
+                db,
+                NewMemory(seen.kind, old, seen.subject, seen.attribute, "1.2.3", HOST),
+                team=LOCAL_TEAM,
+                owner="alice",
+            )
+            assert kept is not None
+            await ending.share(db, kept.id, team=LOCAL_TEAM, owner="alice", wording=old)
+        assert old in await _ask(rig, f"which kernel has {HOST}?", owner="carol")
+        await _ask(rig, "and now?", run("uname -r"), say("this one"), owner="bob")
+        assert await _memories(rig.store, "alice") == []
+        assert old not in await _ask(rig, f"which kernel has {HOST}?", owner="carol")
+        assert [m.shared for m in await _memories(rig.store, "bob")] == [False]
+
+
+async def test_a_short_word_means_what_was_asked_before(database_url: str, tmp_path: Path) -> None:
+    async with open_rig(database_url, tmp_path) as rig:
+        await _ask(rig, "which kernel?", run("uname -r"), say("this one"))
+        (fact,) = await _memories(rig.store)
+        rig.model.push(say("look"), say("again"))
+        talk = rig.conversation()
+        await talk.say(f"which kernel does {HOST} have now, and is it old?")
+        await talk.say("continue")
+        assert fact.text in _said(rig)
