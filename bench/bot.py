@@ -23,6 +23,8 @@ from bot.demo.host import NAME, DemoHost, write_hosts_yml
 from bot.model import OpenAIModel
 from bot.settings import Settings
 from bot.ssh.remote import Remote
+from bot.turns.learning import Learner
+from storage.recall import messages
 from storage.store import Store
 from tests.fakes.model import FakeModel, call, calls, say
 from tests.fakes.slack import Call, FakeSlack
@@ -149,10 +151,13 @@ class Bot:
         )
 
     async def quiet(self) -> None:
-        """Until every turn is over and every post delivered."""
+        """Until every turn is over, every post delivered, and done what ticks would do a little later."""
+        store = self.served.app.store
         async with asyncio.timeout(60):
             while self.probe.execute(_UNDONE).fetchone() != (0,):
                 await asyncio.sleep(0.02)
+            await Learner(store).tick()
+            await messages.catch_up(store)
 
 
 _UNDONE = """

@@ -21,7 +21,7 @@ from sqlalchemy import text
 from bench.bot import ANSWER, CHANNEL, COMMAND, PERSON, QUESTION, Bot, Turn, World, world
 from bench.figures import table
 from bot.demo.host import NAME
-from storage import audit, commands, history, inbox, milestones, outbox, sessions, turns
+from storage import audit, commands, history, inbox, learning, milestones, outbox, sessions, turns
 from storage.embedded import EmbeddedPostgres
 from storage.migrate import upgrade
 from storage.records import (
@@ -184,7 +184,10 @@ async def _turn_of_records(db: Db, session: Session) -> None:
     await db.execute(
         text("UPDATE outbox SET state = 'sent', external_ts = :ts WHERE state = 'new'"), {"ts": ts}
     )
-    await db.execute(text("UPDATE turn SET state = 'done', steps = 2 WHERE id = :id"), {"id": turn.id})
+    await db.execute(
+        text("UPDATE turn SET state = 'done', steps = 2, finished_at = now() WHERE id = :id"), {"id": turn.id}
+    )
+    await learning.claim(db, learning.Due(turn, words=True, findings=True))
 
 
 @contextmanager

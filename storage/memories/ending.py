@@ -83,6 +83,11 @@ async def share(db: Db, memory_id: int, *, team: str, owner: str, wording: str) 
     memory = await get(db, memory_id, team=team, owner=owner)
     if memory.kind is MemoryKind.USER_PREFERENCE:
         raise MemoryRefused("a preference is its person's own and is not shared")
+    if memory.host is not None and memory.subject is not None and ", " in memory.subject:
+        raise MemoryRefused(
+            f"it is about several hosts ({memory.subject}), and a shared memory reaches those who may use its"
+            " host; tell it in words, or share what you know of one host"
+        )
     if memory.text != wording or memory.valid_to is not None:
         raise Conflict(f"memory {memory_id} says something else by now; look at it again")
     if not memory.shared:

@@ -221,6 +221,16 @@ async def test_sharing_is_taken_back_and_preferences_are_never_shared(store: Sto
     assert len(await texts(store, "disk", owner=A)) == 1
 
 
+async def test_a_case_of_several_hosts_is_not_shared(store: Store) -> None:
+    case = NewMemory(
+        MemoryKind.TROUBLESHOOTING_CASE, "Case on web-1, db-1: x", "web-1, db-1", "x", "y", host="db-1"
+    )
+    kept = await add(store, case)
+    async with store.begin() as db:
+        with pytest.raises(MemoryRefused, match=r"several hosts \(web-1, db-1\)"):
+            await ending.share(db, kept.id, team=T, owner=A, wording=case.text)
+
+
 async def test_a_person_who_opted_out_is_neither_written_of_nor_reminded(store: Store) -> None:
     await add(store, preference("always use sudo"))
     async with store.begin() as db:
