@@ -51,17 +51,18 @@ def memory_text(preferences: Sequence[Memory], notes: Sequence[Memory], *, who: 
     """Preferences, then facts and cases; empty when there is neither."""
     parts = []
     if preferences:
-        parts.append("\n".join([_WISHES.format(who=who), *(f"- {_said(m)}" for m in preferences)]))
+        parts.append("\n".join([_WISHES.format(who=who), *(f"- {shown(m)}" for m in preferences)]))
     if notes:
         parts.append(
-            "\n".join([_NOTES.format(who=who), *(f"- {_said(m)} ({_when(m, zone)})" for m in notes)])
+            "\n".join([_NOTES.format(who=who), *(f"- {shown(m)} ({_when(m, zone)})" for m in notes)])
         )
     if parts:
         parts.append(_QUIET.format(who=who))
     return "\n\n".join(parts)
 
 
-def _said(memory: Memory) -> str:
+def shown(memory: Memory) -> str:
+    """A memory as it stands in the block."""
     return line(memory.text, LONGEST)
 
 

@@ -31,8 +31,8 @@ class Journal:
         self._door = door
         self._zone = ZoneInfo(zone)
         self._writer = Writer(store=door.store, screen=door.screen, session_id=door.session.id)
-        self.notes = Notes(door.session.hosts)
-        self.ledger = Ledger(door, self._writer, self.notes)
+        self.notes = Notes()
+        self.ledger = Ledger(door, self._writer)
         self._last_milestone: MilestoneKind | None = None
 
     def goes_on_after(self, kind: MilestoneKind | None) -> None:
@@ -66,6 +66,8 @@ class Journal:
     async def _clean(self, message: Message) -> Message:
         """As it is kept. What the model wrote quotes no private note."""
         message = replace(await self._door.clean_message(message), turn_id=self.turn.id)
+        if message.role is Role.TOOL:
+            self.notes.shown(message.text)
         if message.role is not Role.ASSISTANT:
             return message
         unquoted = self.notes.unquoted

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from bot.errors import Refused
 from bot.events import ApprovalAsked, CommandFinished, CommandRefused, CommandStarted, Event
 from bot.journal.door import Door
-from bot.journal.notes import Notes
 from bot.journal.writer import Writer
 from bot.redact import RedactionWorker
 from storage import approvals, commands, control
@@ -53,10 +52,9 @@ class Question:
 class Ledger:
     """See the module's docstring. One a turn."""
 
-    def __init__(self, door: Door, writer: Writer, notes: Notes) -> None:
+    def __init__(self, door: Door, writer: Writer) -> None:
         self._door = door
         self._writer = writer
-        self._notes = notes
 
     @property
     def turn(self) -> Turn:
@@ -260,7 +258,6 @@ class Ledger:
         return command
 
     async def _tell_started(self, command: Command, purpose: str) -> None:
-        self._notes.seen(command.host)
         await self._door.screen.show(
             CommandStarted(command_id=command.id, host=command.host, run=command.run, purpose=purpose)
         )

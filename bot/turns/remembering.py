@@ -6,7 +6,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from bot import log
-from bot.agent.memory_text import fitting, memory_text
+from bot.agent.memory_text import fitting, memory_text, shown
+from bot.journal.notes import Note
 from bot.turns.learning import Learner
 from storage import turns
 from storage.errors import StorageError
@@ -22,10 +23,13 @@ logger = log.get(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """text: the block for this turn's requests. memories: what stands in it. used: of the whole turn."""
+    """text: the block for this turn's requests. private: what in it is this person's alone.
+
+    used: how many memories the whole turn was given.
+    """
 
     text: str = ""
-    memories: tuple[Memory, ...] = ()
+    private: tuple[Note, ...] = ()
     used: int = 0
 
 
@@ -54,7 +58,11 @@ class Remembering:
             logger.warning("a turn goes on without memories", turn=turn.id, error=str(error))
             return Remembered()
         text = memory_text(wishes, [each.memory for each in notes], who=who, zone=self.zone)
-        return Remembered(text, memories, used.all)
+        return Remembered(text, tuple(_note(memory) for memory in memories if not memory.shared), used.all)
+
+
+def _note(memory: Memory) -> Note:
+    return Note(shown(memory), memory.host or "", memory.value or "")
 
 
 def _query(turn: Turn, history: Sequence[Message]) -> str:

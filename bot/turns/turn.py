@@ -91,7 +91,10 @@ async def run_turn(claim: Claim, parts: TurnParts) -> TurnState:
     )
     known = await _known(claim, parts)
     remembered = await parts.remembering.for_turn(turn, known.history, hosts=known.hosts, who=_author(turn))
-    journal.notes.hold(remembered.memories)
+    journal.notes.hold(remembered.private)
+    for message in known.history:
+        if message.role is Role.TOOL:
+            journal.notes.shown(message.text)
     loop = await _loop(claim, parts, known, remembered)
     opened = any(m.turn_id == turn.id and m.role is Role.USER for m in known.history)
     await _close_calls_of_others(loop, known.approvals)

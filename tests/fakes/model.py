@@ -140,6 +140,10 @@ class FakeModel:
         """Add to the end of the script."""
         self._queue += answers
 
+    def answer_by(self, answer: Callable[[Request], Answer | Awaitable[Answer]]) -> None:
+        """From now on every request is answered by this function."""
+        self._answer = answer
+
     async def start(self) -> str:
         """Listen on loopback, on the given port or a free one; the base address."""
         app = web.Application(client_max_size=64 * 1024 * 1024)
