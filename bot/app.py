@@ -45,6 +45,7 @@ from bot.turns.approval import Approvals
 from bot.turns.desk import Desk, DeskParts
 from bot.turns.learning import Learner
 from bot.turns.leftovers import Leftovers
+from bot.turns.memories import Memories
 from bot.turns.remembering import Remembering
 from bot.turns.turn import TurnParts
 from storage import turns
@@ -83,6 +84,7 @@ class App:
     approvals: Approvals
     inventory: LiveInventory
     remote: Remote
+    memories: Memories
     practice: Practice
     model_name: str
 
@@ -188,7 +190,7 @@ async def slack(settings: Settings) -> AsyncGenerator[Served]:
                 team=front.team,
             )
         )
-        await front.start(app.desk, app.approvals)
+        await front.start(app.desk, app.approvals, app.memories)
         yield Served(app, front)
 
 
@@ -280,7 +282,8 @@ async def _app(
                 }
             )
         )
-        yield App(store, desk, approvals, live, remote, practice, model_name)
+        memories = Memories(store, settings.redactor(), settings.timezone)
+        yield App(store, desk, approvals, live, remote, memories, practice, model_name)
 
 
 def _stuck(store: Store) -> Callable[[], Awaitable[None]]:

@@ -242,6 +242,12 @@ async def give_memories(db: Db, turn_id: int, ids: Sequence[int]) -> Given:
     return Given(fresh, len(before) + len(fresh))
 
 
+async def memories_of(db: Db, turn_id: int) -> list[int]:
+    """Ids of the memories that a turn was given."""
+    row = await db.execute(text("SELECT memory_ids FROM turn WHERE id = :id"), {"id": turn_id})
+    return list(row.scalar_one())
+
+
 async def pause(db: Db, *, turn_id: int, session_id: int, epoch: int) -> TurnState:
     """The turn waits for an approval: give the lease back. READY when all were decided meanwhile."""
     await fence(db, session_id=session_id, epoch=epoch)

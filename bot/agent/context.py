@@ -31,6 +31,8 @@ LISTED_HOSTS = 20  # above this the prompt holds counts by label, and list_hosts
 
 GO_ON = "[opsthread] That was the answer to a later message. Go on with the one before it."
 
+GOES_ON = "They ask you to go on: take the plan up at its first open step, without doing again what is done."
+
 logger = log.get(__name__)
 
 

@@ -95,6 +95,7 @@ async def _decide(approval_id: int, *, approve: bool) -> int:
             store=app.store,
             desk=app.desk,
             approvals=app.approvals,
+            memories=app.memories,
             team=LOCAL_TEAM,
             account=root.account(),
             owner="local",

@@ -9,13 +9,19 @@ from typing import Any
 import typer
 
 from bot import settings
+from bot.access import LOCAL
+from bot.account import os_account
 from bot.cli import printing
 from bot.cli.database import with_store
 from bot.cli.lines import queries_of, text_of
 from bot.cli.memory_extract import extract
 from bot.errors import UsageError
-from bot.redact import Redactor
-from storage.memories import ending, finding, keeping, rows, transfer
+from bot.turns import memory_acts as acts
+from bot.turns.memories import Memories, Told
+from bot.turns.memory_acts import Who
+from storage import core_memory
+from storage.audit import AuditEvent
+from storage.memories import finding, rows, transfer
 from storage.records import LOCAL_TEAM, Memory, MemoryKind, NewMemory, Recalled
 from storage.store import Store
 
@@ -74,7 +80,7 @@ def add(  # noqa: PLR0917 - typer's options
     """Keep a memory."""
     if kind not in list(MemoryKind):
         raise UsageError(f"--kind {kind}: it is one of {', '.join(MemoryKind)}")
-    new = _clean(
+    new = acts.clean(
         NewMemory(
             kind=MemoryKind(kind), text=text, subject=subject or None, attribute=attribute or None,
             value=value or None, host=host or None, ref=ref or None,
@@ -84,9 +90,7 @@ def add(  # noqa: PLR0917 - typer's options
 
     async def work(store: Store) -> tuple[Memory, str]:
         async with store.begin() as db:
-            kept = await keeping.add(db, new, team=team, owner=user)
-            assert kept is not None, "only what is learnt is passed over"
-            return await rows.get(db, kept.id, team=team, owner=user), kept.outcome
+            return await acts.add(db, _who(user, team), new)
 
     memory, outcome = with_store(work)
     if as_json:
@@ -95,17 +99,8 @@ def add(  # noqa: PLR0917 - typer's options
         printing.say(f"memory {memory.id} of {user} ({outcome}): {memory.text}")
 
 
-def _clean(new: NewMemory, redactor: Redactor) -> NewMemory:
-    """Without secrets, like all that is kept."""
-
-    def clean(value: str | None) -> str | None:
-        return None if value is None else redactor.text(value).text
-
-    source = clean(new.source) if isinstance(new.source, str) else new.source
-    return replace(
-        new, text=clean(new.text) or "", subject=clean(new.subject), attribute=clean(new.attribute),
-        value=clean(new.value), host=clean(new.host), ref=clean(new.ref), source=source,
-    )  # fmt: skip
+def _who(user: str, team: str) -> Who:
+    return Who(team, owner=user, person=f"{LOCAL}{os_account()}", os_account=os_account())
 
 
 @memory_app.command()
@@ -116,13 +111,96 @@ def forget(
 ) -> None:
     """Erase a memory and the earlier values it replaced."""
 
-    async def work(store: Store) -> list[int]:
+    async def work(store: Store) -> None:
         async with store.begin() as db:
-            return await ending.forget(db, memory_id, team=team, owner=user)
+            await acts.forget(db, _who(user, team), [memory_id])
 
-    gone = with_store(work)
-    more = f" and {len(gone) - 1} earlier" if len(gone) > 1 else ""
-    print(f"memory {memory_id}{more} of {user} forgotten")
+    with_store(work)
+    print(f"memory {memory_id} of {user} forgotten")
+
+
+@memory_app.command()
+def share(
+    memory_id: int = typer.Argument(metavar="ID", help="number of the memory"),
+    yes: bool = typer.Option(False, "--yes", help="share the text that this command shows without it"),
+    user: str = USER,
+    team: str = TEAM,
+) -> None:
+    """Show a memory to the team; about a host, to those who may use it."""
+
+    async def work(store: Store) -> str:
+        async with store.begin() as db:
+            memory = await rows.get(db, memory_id, team=team, owner=user)
+            if yes:
+                await acts.share(db, _who(user, team), memory_id, wording=memory.text)
+            return memory.text
+
+    text = with_store(work)
+    printing.say(f"shared with the team: {text}" if yes else f"would be shared (--yes does it): {text}")
+
+
+@memory_app.command()
+def unshare(
+    memory_id: int = typer.Argument(metavar="ID", help="number of the memory"),
+    user: str = USER,
+    team: str = TEAM,
+) -> None:
+    """Make a shared memory the person's own again."""
+
+    async def work(store: Store) -> None:
+        async with store.begin() as db:
+            await acts.unshare(db, _who(user, team), memory_id)
+
+    with_store(work)
+    print(f"memory {memory_id} is {user}'s alone again")
+
+
+@memory_app.command()
+def used(
+    turn: int = typer.Argument(metavar="TURN", help="number of the turn"),
+    user: str = USER,
+    team: str = TEAM,
+    as_json: bool = JSON,
+) -> None:
+    """Show which memories a turn was given, and why they are known."""
+    values = settings.load()
+
+    async def work(store: Store) -> Told:
+        return await Memories(store, values.redactor(), values.timezone).used_in(turn, _who(user, team))
+
+    told = with_store(work)
+    if as_json:
+        printing.json_lines({"id": m.id, "text": m.text, "why": m.why} for m in told.lines)
+        return
+    cells = [(line.id, line.text, line.why) for line in told.lines]
+    printing.table(("id", "text", "why"), cells, empty=told.title if not told.lines else "")
+
+
+@memory_app.command()
+def core(
+    text: str = typer.Argument(
+        "", help="what shall be pinned from now on; without it, what is pinned is shown"
+    ),
+    clear: bool = typer.Option(False, "--clear", help="pin nothing"),
+    for_team: bool = typer.Option(
+        False, "--for-team", help="the team's block, which stands in everybody's prompt"
+    ),
+    user: str = USER,
+    team: str = TEAM,
+) -> None:
+    """Show or replace what is pinned: it stands in every prompt of the person, or of the team."""
+    if text and clear:
+        raise UsageError("give either a text to pin or --clear")
+    redactor = settings.load().redactor()
+
+    async def work(store: Store) -> str:
+        async with store.begin() as db:
+            if text or clear:
+                await acts.put_core(db, _who(user, team), text, redactor, for_team=for_team)
+            pinned = await core_memory.blocks(db, team=team, owner=user)
+            return pinned.team if for_team else pinned.person
+
+    printing.say(with_store(work) or "nothing is pinned")
 
 
 @memory_app.command("opt-out")
@@ -135,7 +213,7 @@ def opt_out(
 
     async def work(store: Store) -> None:
         async with store.begin() as db:
-            await rows.opt_out(db, team=team, person=user, out=not undo)
+            await acts.switch(db, _who(user, team), on=undo)
 
     with_store(work)
     print(f"memory is {'on' if undo else 'off'} for {user}")
@@ -144,9 +222,13 @@ def opt_out(
 @memory_app.command()
 def export(user: str = USER, team: str = TEAM) -> None:
     """Print a person's memories, those that no longer hold too, as lines that `memory import` reads."""
-    printing.json_lines(
-        map(transfer.record, with_store(lambda store: _read(store, team=team, user=user, history=True)))
-    )
+
+    async def work(store: Store) -> list[Memory]:
+        async with store.begin() as db:
+            await acts.note(db, _who(user, team), AuditEvent.MEMORY_EXPORTED)
+        return await _read(store, team=team, user=user, history=True)
+
+    printing.json_lines(map(transfer.record, with_store(work)))
 
 
 @memory_app.command("import")
@@ -159,13 +241,15 @@ def import_(
     """Read memories in, each line under its ref. One faulty line: nothing is imported."""
     redactor = settings.load().redactor()
     lines = [
-        replace(line, memory=_clean(line.memory, redactor))
+        replace(line, memory=acts.clean(line.memory, redactor))
         for line in transfer.parse(text_of(file).split("\n"))
     ]
 
     async def work(store: Store) -> transfer.Imported:
         async with store.begin(limit_s=transfer.IMPORT_S) as db:
-            return await transfer.import_(db, lines, team=team, owner=user)
+            done = await transfer.import_(db, lines, team=team, owner=user)
+            await acts.note(db, _who(user, team), AuditEvent.MEMORY_IMPORTED, added=done.added)
+            return done
 
     done = with_store(work)
     if as_json:

@@ -18,12 +18,13 @@ from bot.errors import Refused
 from bot.events import ApprovalAsked, Screen
 from bot.settings import Settings
 from bot.terminal.conversation import Asker, Conversation
-from bot.terminal.json_lines import JsonScreen
+from bot.terminal.json_lines import JsonScreen, dumps, memories_record
 from bot.terminal.prompt import Choice, Interrupts, Lines, ask_approval
 from bot.terminal.prompt import chat as chat_lines
 from bot.terminal.screen import TerminalScreen, make_console
-from bot.terminal.wording import session_hint
+from bot.terminal.wording import memory_lines, session_hint
 from bot.turns.desk import LONGEST_MESSAGE
+from bot.turns.memories import Told
 from storage.records import LOCAL_TEAM, Session, Turn, TurnState
 
 QUESTIONS = (
@@ -41,6 +42,14 @@ class _Terminal:
     conversation: Conversation
     app: root.App
     interrupts: Interrupts
+    as_json: bool = False
+
+    def tell(self, told: Told) -> None:
+        """Print the answer to a word about memory."""
+        if self.as_json:
+            print(dumps(memories_record(told)), flush=True)
+        else:
+            self.console.print("\n".join(memory_lines(told)), soft_wrap=True, markup=False, highlight=False)
 
 
 async def demo(values: Settings, question: str) -> int:
@@ -78,8 +87,12 @@ async def ask(values: Settings, text: str, session: int | None, *, user: str, as
 async def _one(terminal: _Terminal, text: str) -> int:
     """One turn; Ctrl-C stops it in order. Exit status 0 also when an approval was left open."""
     conversation = terminal.conversation
+    heard = await conversation.word(text)
+    if isinstance(heard, Told):
+        terminal.tell(heard)
+        return 0
     with terminal.interrupts:
-        turn = asyncio.create_task(conversation.say(text))
+        turn = asyncio.create_task(conversation.say(heard))
         pressed = asyncio.create_task(terminal.interrupts.wait())
         await asyncio.wait({turn, pressed}, return_when=asyncio.FIRST_COMPLETED)
         if not turn.done():
@@ -98,7 +111,11 @@ async def _one(terminal: _Terminal, text: str) -> int:
 async def _talk(terminal: _Terminal) -> int:
     async def turn(line: str) -> None:
         try:
-            await terminal.conversation.say(line)
+            heard = await terminal.conversation.word(line)
+            if isinstance(heard, Told):
+                terminal.tell(heard)
+            else:
+                await terminal.conversation.say(heard)
         except Refused as error:
             terminal.console.print(str(error), soft_wrap=True, markup=False)
 
@@ -142,6 +159,7 @@ async def _open(
             store=app.store,
             desk=app.desk,
             approvals=app.approvals,
+            memories=app.memories,
             team=LOCAL_TEAM,
             account=root.account(),
             owner=user,
@@ -149,7 +167,7 @@ async def _open(
         held.append(conversation)
         if sys.stdin.isatty() and sys.stdout.isatty() and not as_json:
             conversation.ask = _asker(console, interrupts)
-        yield _Terminal(console, conversation, app, interrupts)
+        yield _Terminal(console, conversation, app, interrupts, as_json)
 
 
 def _asker(console: Console, interrupts: Interrupts) -> Asker:

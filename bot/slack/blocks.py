@@ -47,8 +47,11 @@ class Message:
     def payload(self, method: str = "chat.postMessage", **extra: Any) -> dict[str, Any]:
         """As the outbox carries it. link_names and parse are never set; links unfurl nothing."""
         quiet = {"unfurl_links": False, "unfurl_media": False} if method == "chat.postMessage" else {}
-        blocks = {"blocks": list(self.blocks)} if self.blocks else {}
-        return {"method": method, "text": self.text, **blocks, **quiet, **extra}
+        return {"method": method, **self.content(), **quiet, **extra}
+
+    def content(self) -> dict[str, Any]:
+        """Text and blocks alone."""
+        return {"text": self.text, **({"blocks": list(self.blocks)} if self.blocks else {})}
 
 
 # ---- words ---------------------------------------------------------------------------------------------

@@ -130,6 +130,7 @@ class Commands:
             f"`{name} show 12` · one session: milestones, commands, answer",
             f"`{name} search redis timeout` · sessions in which these words stand",
             f"`{name} mode` · what may be done on hosts now; `{name} mode read-only` or `{name} mode stopped` holds me",
+            f"`{name} memories` · what I keep of you; `remember …`, `forget 12`, `share 12`, `pin …`, `memory off`",
             "Mention me, or write to me directly, to have something looked into. In my threads you need not"
             " mention me again, unless people are talking with one another.",
             "In a thread, where Slack takes no slash commands, the same words work by mention:"

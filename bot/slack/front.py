@@ -28,6 +28,7 @@ from bot.slack.screen import SlackScreen
 from bot.slack.sender import Sender
 from bot.slack.socket import Socket, token_refused
 from bot.ssh.inventory import Inventory
+from bot.turns.memories import Memories
 from bot.turns.modes import Modes
 from storage import commands
 from storage.errors import StorageError
@@ -161,7 +162,7 @@ class SlackFront:
         )
         self._sender = Sender(self._store, self._client(retrying=False), team=us.team, owner=self._owner)
 
-    async def start(self, desk: Desk, approvals: Approvals) -> None:
+    async def start(self, desk: Desk, approvals: Approvals, memories: Memories) -> None:
         """Begin to deliver and to listen; what was missed is read. Raises SettingsError, StorageError."""
         people, sender = self._opened()
         assert self._us is not None
@@ -185,6 +186,7 @@ class SlackFront:
                 commands=answers,
                 desk=desk,
                 approvals=approvals,
+                memories=memories,
                 inventory=lambda: self._inventory(us.team),
                 redactor=self._redactor,
             )

@@ -15,14 +15,15 @@ from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncRespond
 from slack_sdk.errors import SlackClientError
 
 from bot import log
-from bot.slack import blocks
+from bot.slack import blocks, memory_cards
 from bot.slack.incoming import Clicked, Commanded, Deleted, Ignored, Said, Us, parse
 from bot.slack.jobs import Jobs
 from bot.slack.reception import Reception
 
 HOLD_S = 2.0
 EVENTS = ("app_mention", "message")  # manifest.yml subscribes to these; message stands for message.*
-ACTIONS = (blocks.APPROVE, blocks.DENY, blocks.STOP)  # what the action ids begin with
+# What the action ids begin with.
+ACTIONS = (blocks.APPROVE, blocks.DENY, blocks.STOP, blocks.MEMORIES, memory_cards.FORGET, memory_cards.SHARE)
 
 logger = log.get("slack.listeners")
 

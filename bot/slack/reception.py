@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 from weakref import WeakValueDictionary
 
@@ -17,16 +17,20 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot import log
 from bot.access import Actor, hosts_for
+from bot.agent.intent import Intent, Wanted
 from bot.errors import OpsthreadError, Refused
 from bot.redact import Redactor
 from bot.slack import blocks, commands
 from bot.slack.commands import Commands
 from bot.slack.etiquette import Etiquette, decide, hinges_on_the_last_word
 from bot.slack.incoming import Clicked, Commanded, Deleted, Said, Us
+from bot.slack.memory_cards import FORGET, SHARE, told_message
 from bot.slack.people import CALL_FAILED, People, Person, SlackSilent
-from bot.slack.text import escape, mentions
+from bot.slack.text import mentions
 from bot.ssh.inventory import Inventory
 from bot.turns.arrival import Arrival, Receipt
+from bot.turns.memories import Memories
+from bot.turns.memory_acts import Who
 from storage import inbox, outbox, sessions, turns
 from storage.errors import NotFound, StorageError
 from storage.inbox import ThreadState
@@ -34,6 +38,7 @@ from storage.records import Approval, Front, NewPost, Origin, TurnState
 from storage.store import Store
 
 SETTLE_S = 3.0  # how long a post of ours that is on its way is waited for before people are judged
+MOST_DIGITS = 18  # of a number in a button
 ASK_AGAIN_S = 0.5  # until Slack is asked again who somebody is; doubles every time
 _TRIES = 5
 
@@ -67,6 +72,7 @@ class Parts:
     commands: Commands
     desk: Desk
     approvals: Approvals
+    memories: Memories
     inventory: Callable[[], Inventory]
     redactor: Redactor  # what people write is read without the secrets in it
 
@@ -183,6 +189,12 @@ class Reception:
         if request is not None:
             await self._command(said, request)
             return
+        wanted = await parts.memories.read(word.plain, team=said.team, person=said.author)
+        if wanted.intent is Intent.MEANT_WORK:
+            word = replace(word, plain=await parts.memories.corrected(team=said.team, person=said.author))
+        elif wanted.intent is not Intent.WORK:
+            await self._about_memory(said, wanted)
+            return
         if not word.plain:
             await self._say(said, "empty", self._parts.redactor.text(_nothing_said(said)).text)
             return
@@ -268,7 +280,33 @@ class Reception:
         payload = answer.payload() if said.is_dm else answer.payload("chat.postEphemeral", user=said.author)
         await self._settle(said, f"command:{said.message_key}", payload)
 
-    async def _settle(self, said: Said, key: str, payload: dict[str, Any]) -> None:
+    async def _about_memory(self, said: Said, wanted: Wanted) -> None:
+        """Answered for the person's eyes, and kept nowhere: neither their words nor what they are told."""
+        told = await self._parts.memories.answer(wanted, Who(said.team, said.author, said.author))
+        await self._settle(said, "", None)
+        message = told_message(told)
+        if said.is_dm:
+            with contextlib.suppress(*CALL_FAILED):
+                await self._parts.client.chat_postMessage(
+                    channel=said.channel,
+                    thread_ts=said.root,
+                    unfurl_links=False,
+                    unfurl_media=False,
+                    **message.content(),
+                )
+        else:
+            await self._whisper(said.channel, said.author, said.root, message)
+
+    async def _whisper(
+        self, channel: str, person: str, thread_ts: str | None, message: blocks.Message
+    ) -> None:
+        """Seen by one person, best effort, and not kept."""
+        with contextlib.suppress(*CALL_FAILED):
+            await self._parts.client.chat_postEphemeral(
+                channel=channel, user=person, thread_ts=thread_ts, **message.content()
+            )
+
+    async def _settle(self, said: Said, key: str, payload: dict[str, Any] | None) -> None:
         """Answer a message by a line of ours, and mark it as done without keeping its words: after a restart
         it must not be taken up again, not even when the person's rights have changed.
         """
@@ -287,8 +325,9 @@ class Reception:
                 session_id=None,
                 turn_id=None,
             )
-            post = NewPost(key, said.channel, said.root, payload)
-            await outbox.add(db, team=said.team, session_id=None, posts=[post])
+            if payload is not None:
+                post = NewPost(key, said.channel, said.root, payload)
+                await outbox.add(db, team=said.team, session_id=None, posts=[post])
 
     async def _tell_outage(self, said: Said) -> bool:
         line = "I cannot reach my database right now. Your message is not lost: I take it up as soon as it is back."
@@ -312,30 +351,38 @@ class Reception:
     async def clicked(self, clicked: Clicked) -> None:
         """Approve, Deny or Stop; what came of it is told to the person alone."""
         try:
-            line = await self._click(clicked)
+            answer = await self._click(clicked)
         except (StorageError, OpsthreadError) as error:
-            line = str(error)
-        with contextlib.suppress(*CALL_FAILED):
-            await self._parts.client.chat_postEphemeral(
-                channel=clicked.channel,
-                user=clicked.person,
-                thread_ts=clicked.thread_ts,
-                text=escape(_sentence(line)),
-            )
+            answer = str(error)
+        message = _line(_sentence(answer)) if isinstance(answer, str) else answer
+        await self._whisper(clicked.channel, clicked.person, clicked.thread_ts, message)
 
-    async def _click(self, clicked: Clicked) -> str:
+    async def _click(self, clicked: Clicked) -> str | blocks.Message:
         parts = self._parts
         actor = await parts.people.actor(clicked.person)
         if actor.guest:
             return "guests and people of other companies cannot answer here"
         if clicked.action.startswith(blocks.STOP):
             return await self._stop(clicked, actor)
+        if clicked.action.startswith((blocks.MEMORIES, FORGET, SHARE)):
+            return await self._memory_click(clicked)
         approval = await parts.approvals.by_token(clicked.value)
         if approval is None:
             return "this approval is not known here; nothing was done"
         approve = clicked.action.startswith(blocks.APPROVE)
         _, line = await parts.approvals.decide(approval, actor=actor, approve=approve)
         return line
+
+    async def _memory_click(self, clicked: Clicked) -> str | blocks.Message:
+        who = Who(self._parts.us.team, clicked.person, clicked.person)
+        memories, action = self._parts.memories, clicked.action.partition(":")[0]
+        if action == SHARE:
+            return await memories.share_click(clicked.value, who)
+        if not clicked.value.isdecimal() or len(clicked.value) > MOST_DIGITS:
+            return "this button is not known here; nothing was done"
+        if action == FORGET:
+            return await memories.forget_click(int(clicked.value), who)
+        return told_message(await memories.used_in(int(clicked.value), who))
 
     async def _stop(self, clicked: Clicked, actor: Actor) -> str:
         parts = self._parts
@@ -360,6 +407,10 @@ class Reception:
             if person.refused:
                 return _line("Guests and people of other companies cannot work with me here.")
             words = parts.redactor.text(commanded.text).text
+            wanted = await parts.memories.read(words, team=parts.us.team, person=person.id)
+            if wanted.intent not in (Intent.WORK, Intent.MEANT_WORK):
+                who = Who(parts.us.team, person.id, person.id)
+                return told_message(await parts.memories.answer(wanted, who))
             request = commands.parse(words) or commands.Help(unknown=words)
             return await parts.commands.answer(request, person=person.id, channel=commanded.channel)
         except (StorageError, OpsthreadError) as error:

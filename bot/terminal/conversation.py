@@ -9,12 +9,15 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from bot.access import Actor
+from bot.agent.intent import Intent
 from bot.errors import Refused
 from bot.events import ApprovalAsked
 from bot.terminal.prompt import Choice
 from bot.turns.approval import Approvals
 from bot.turns.arrival import Arrival
 from bot.turns.desk import Desk
+from bot.turns.memories import Memories, Told
+from bot.turns.memory_acts import Who
 from storage import sessions
 from storage.errors import NotFound
 from storage.records import Approval, Front, Origin, Session, TurnState
@@ -33,6 +36,7 @@ class Conversation:
     store: Store
     desk: Desk
     approvals: Approvals
+    memories: Memories
     team: str
     account: str
     owner: str
@@ -59,6 +63,15 @@ class Conversation:
     def approval_asked(self, event: ApprovalAsked) -> None:
         """The screen tells of an approval that opened."""
         self._asked.put_nowait(event)
+
+    async def word(self, text: str) -> Told | str:
+        """The answer to a word about memory; or the text to be worked on. Raises StorageError."""
+        wanted = await self.memories.read(text, team=self.team, person=self.owner)
+        if wanted.intent is Intent.WORK:
+            return text
+        if wanted.intent is Intent.MEANT_WORK:
+            return await self.memories.corrected(team=self.team, person=self.owner)
+        return await self.memories.answer(wanted, Who(self.team, self.owner, self.account, self.name))
 
     async def say(self, text: str) -> TurnState:
         """One turn, approvals included. Returns the state it was left in. Raises Refused."""

@@ -28,6 +28,7 @@ from bot.events import (
     TurnStarted,
 )
 from bot.terminal.streams import silence, utf8
+from bot.turns.memories import Told
 from storage.records import Approval, NewPost, TurnState
 
 # What json leaves raw but a terminal may obey, or what UTF-8 cannot hold; escaped it is the same JSON.
@@ -123,6 +124,12 @@ def _answered(event: Answered) -> dict[str, Any]:
         "state": event.state.value,
         "seconds": round(event.seconds, 3),
     }
+
+
+def memories_record(told: Told) -> dict[str, Any]:
+    """The answer to a word about memory, as one line."""
+    memories = [{"id": line.id or None, "text": line.text, "why": line.why} for line in told.lines]
+    return {"event": "memories", "text": told.title, "memories": memories, "hint": told.hint}
 
 
 class JsonScreen:

@@ -18,6 +18,7 @@ from bot.events import (
 )
 from bot.prose import marked
 from bot.terminal.safe_text import exact, harmless, one_line
+from bot.turns.memories import Told
 from storage.records import ApprovalHost, ApprovalState, MilestoneKind, TurnState
 
 OUTPUT_LINES = 8
@@ -190,6 +191,16 @@ def ending(event: Answered) -> str:
 def memories_used(count: int) -> str:
     """How many memories the turn was given; what they say is for their person alone."""
     return f"used {count} memor{'y' if count == 1 else 'ies'}" if count else ""
+
+
+def memory_lines(told: Told) -> list[str]:
+    """The answer to a word about memory."""
+    lines = [one_line(told.title)]
+    for each in told.lines:
+        number = f"{each.id:>6}  " if each.id else " " * 8
+        lines += [f"{number}{one_line(part)}" for part in each.text.splitlines() if part.strip()]
+        lines.append(f"{' ' * 8}{one_line(each.why)}")
+    return [*lines, *([one_line(told.hint)] if told.hint else [])]
 
 
 def session_hint(session_id: int) -> str:

@@ -6,10 +6,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from bot import log
-from bot.agent.memory_text import fitting, memory_text, shown
+from bot.agent.memory_text import core_text, fitting, memory_text, shown
 from bot.journal.notes import Note
 from bot.turns.learning import Learner
-from storage import turns
+from storage import core_memory, turns
 from storage.errors import StorageError
 from storage.memories import ending, finding
 from storage.recall.tokens import tokens
@@ -23,12 +23,13 @@ logger = log.get(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """text: the block for this turn's requests. private: what in it is this person's alone.
+    """text: the block for this turn's requests; core: what is pinned. private: what in both is this person's alone.
 
     used: how many memories the whole turn was given.
     """
 
     text: str = ""
+    core: str = ""
     private: tuple[Note, ...] = ()
     used: int = 0
 
@@ -51,6 +52,7 @@ class Remembering:
             async with self.store.begin() as db:
                 wishes = fitting(await finding.preferences(db, team=turn.team, owner=turn.owner))
                 notes = await finding.for_prompt(db, query, team=turn.team, owner=turn.owner, hosts=hosts)
+                pinned = await core_memory.blocks(db, team=turn.team, owner=turn.owner)
                 memories = (*wishes, *(each.memory for each in notes))
                 used = await turns.give_memories(db, turn.id, [memory.id for memory in memories])
                 await ending.used(db, used.fresh, team=turn.team, owner=turn.owner)
@@ -58,7 +60,10 @@ class Remembering:
             logger.warning("a turn goes on without memories", turn=turn.id, error=str(error))
             return Remembered()
         text = memory_text(wishes, [each.memory for each in notes], who=who, zone=self.zone)
-        return Remembered(text, tuple(_note(memory) for memory in memories if not memory.shared), used.all)
+        private = [_note(memory) for memory in memories if not memory.shared]
+        private += [Note(each) for each in pinned.person.splitlines()]
+        core = core_text(pinned.person, pinned.team, who=who)
+        return Remembered(text, core, tuple(private), used.all)
 
 
 def _note(memory: Memory) -> Note:

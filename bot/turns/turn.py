@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from bot import log
-from bot.agent import context, evidence
+from bot.agent import context, evidence, intent
 from bot.agent.history import INTERRUPTED, open_calls, plan_author
+from bot.agent.intent import Intent
 from bot.agent.loop import Answer, Limits, Loop, WaitForApproval
 from bot.agent.withhold import withheld
 from bot.errors import ModelError, OpsthreadError
@@ -206,11 +207,16 @@ def _providers(
     async def hosts() -> str:
         return context.hosts_text(await parts.authority.hosts())
 
+    async def core() -> str:
+        return remembered.core
+
     async def memories() -> str:
         return remembered.text
 
     async def task() -> str:
-        return context.task_text(known.plan, known.next_step, known.milestones)
+        text = context.task_text(known.plan, known.next_step, known.milestones)
+        goes_on = text and intent.read(turn.text).intent is Intent.CONTINUE
+        return f"{text}\n\n{context.GOES_ON}" if goes_on else text
 
     async def idle() -> str:
         return context.idle_text(known.idle)
@@ -221,6 +227,7 @@ def _providers(
     return [
         context.Provider(10, "system", context.Place.PREFIX, system),
         context.Provider(15, "hosts", context.Place.PREFIX, hosts),
+        context.Provider(20, "core", context.Place.PREFIX, core),
         context.Provider(25, "memories", context.Place.TURN, memories),
         context.Provider(30, "task", context.Place.TURN, task),
         context.Provider(60, "idle", context.Place.TURN, idle),

@@ -33,6 +33,17 @@ class AuditEvent(StrEnum):
     AUDIT_EXPORTED = "audit.exported"  # `audit export`
     AUDIT_ERASED = "audit.erased"  # payloads of rows were erased: which rows, not whose
 
+    MEMORY_ADDED = (
+        "memory.added"  # by a person, not by learning; as all of memory: numbers and kinds, no text
+    )
+    MEMORY_FORGOTTEN = "memory.forgotten"  # erased, with the earlier values of its key
+    MEMORY_SHARED = "memory.shared"  # shown to the team
+    MEMORY_UNSHARED = "memory.unshared"  # its person's own again
+    MEMORY_SWITCHED = "memory.switched"  # a person wants memories kept and recalled, or not
+    MEMORY_IMPORTED = "memory.imported"  # `memory import`: how many for whom
+    MEMORY_EXPORTED = "memory.exported"  # `memory export`
+    CORE_CHANGED = "memory.core_changed"  # what is pinned for a person or the team
+
     HOSTS_TRUSTED = "hosts.trusted"  # a host's key is about to be written to known_hosts
     HOSTS_NOT_TRUSTED = "hosts.not_trusted"  # it was not: the host offers another key, or does not answer
     INVENTORY_RELOADED = "inventory.reloaded"  # a new reading of hosts.yml is in force

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -63,6 +64,19 @@ async def list_(
             "history": history,
             "limit": limit,
         },
+    )
+    return [memory_of(row) for row in rows]
+
+
+async def visible(db: Db, ids: Sequence[int], *, team: str, owner: str) -> list[Memory]:
+    """Those of these memories that are this person's or shared with them, whether they hold or not; not forgotten ones."""
+    rows = await db.execute(
+        text(
+            f"""SELECT {COLUMNS} FROM long_term_memory
+            WHERE id = ANY(CAST(:ids AS bigint[])) AND team = :team AND (owner = :owner OR shared)
+              AND forgotten_at IS NULL ORDER BY id"""
+        ),
+        {"ids": list(ids), "team": team, "owner": owner},
     )
     return [memory_of(row) for row in rows]
 

@@ -16,6 +16,7 @@ from bot.slack.front import SlackConfig, SlackFront
 from bot.ssh.inventory import AccessRule, Host, Inventory
 from bot.turns.approval import Approvals
 from bot.turns.desk import Desk, DeskParts
+from bot.turns.memories import Memories
 from storage import outbox, sessions, turns
 from storage.records import Front, NewPost, Origin, Session, Turn
 from storage.store import Store
@@ -131,7 +132,7 @@ async def start(store: Store, slack: FakeSlack) -> AsyncIterator[Start]:
         stack.push_async_callback(front.stop_intake, grace_s=1.0)
         made = Running(front, store, desk, stack)
         running.append(made)
-        await front.start(desk, approvals)
+        await front.start(desk, approvals, Memories(store, load_redactor(), "UTC"))
         await slack.connected(count + 1)
         async with asyncio.timeout(15):
             await front.caught_up.wait()

@@ -66,6 +66,7 @@ class Rig:
             store=self.store,
             desk=self.app.desk,
             approvals=self.app.approvals,
+            memories=self.app.memories,
             team=LOCAL_TEAM,
             account=account,
             owner="local",

@@ -48,7 +48,9 @@ async def test_nobody_is_told_what_only_another_knows(database_url: str, tmp_pat
             for session in await sessions.list_(db, team=LOCAL_TEAM, limit=100):
                 lines = await transfer.export(db, session.id)
                 dumped = json.dumps(lines, ensure_ascii=False)
-                leaks = [dumped[max(0, m.start() - 300) : m.end() + 80] for m in MARK.finditer(dumped) if not m[2]]
+                leaks = [
+                    dumped[max(0, m.start() - 300) : m.end() + 80] for m in MARK.finditer(dumped) if not m[2]
+                ]
                 assert leaks == []
         assert rig.model.violations == []
 

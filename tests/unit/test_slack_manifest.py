@@ -12,7 +12,7 @@ from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.settings import Settings
-from bot.slack import blocks, listeners
+from bot.slack import blocks, listeners, memory_cards
 from tests.fakes.slack.rules import METHODS, SHARED
 
 ROOT = Path(__file__).parents[2]
@@ -72,7 +72,8 @@ def test_the_command_and_the_buttons_are_registered() -> None:
     (command,) = MANIFEST["features"]["slash_commands"]
     assert command["command"] == Settings.model_fields["command_name"].default
     assert MANIFEST["settings"]["interactivity"]["is_enabled"]
-    assert {blocks.APPROVE, blocks.DENY, blocks.STOP} == set(listeners.ACTIONS)
+    about_memory = {blocks.MEMORIES, memory_cards.FORGET, memory_cards.SHARE}
+    assert {blocks.APPROVE, blocks.DENY, blocks.STOP, *about_memory} == set(listeners.ACTIONS)
 
 
 def test_lengths_are_within_slacks() -> None:
