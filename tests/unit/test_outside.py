@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bot.agent.budget import shorten
 from bot.agent.history import to_wire
+from bot.agent.shorten import shorten
 from bot.outside import clean, framed, line, name, quiet
 from bot.tools.report import Part, report
 from storage.history import OURS
