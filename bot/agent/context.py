@@ -1,4 +1,4 @@
-"""Ordered providers -> the request: system text and what stays the same first, what changes per turn last.
+"""Ordered providers -> the prompt of a turn: what stays the same first, what changes per turn last.
 
 A provider gives one block of text. Blocks of the PREFIX stand in the system message; blocks of the TURN
 stand after the history, in front of the words that opened the turn, so that the prompt's beginning stays
@@ -15,21 +15,16 @@ from importlib.resources import files
 from zoneinfo import ZoneInfo
 
 from bot import log
-from bot.agent.budget import fit, tokens
-from bot.agent.history import repair, to_wire, window
+from bot.agent.request import Prompt
 from bot.errors import OpsthreadError
-from bot.model import ChatMessage
 from bot.outside import line, name
 from bot.ssh.inventory import Host
 from bot.tools.list_hosts import host_line
 from storage.errors import StorageError
-from storage.records import Message, Milestone, ThreadLine
+from storage.records import Milestone, ThreadLine
 from storage.tasks import Plan
 
-WINDOW = 50  # messages of history in a turn's first request, unless the turn before is longer
 LISTED_HOSTS = 20  # above this the prompt holds counts by label, and list_hosts gives the rest
-
-GO_ON = "[opsthread] That was the answer to a later message. Go on with the one before it."
 
 GOES_ON = "They ask you to go on: take the plan up at its first open step, without doing again what is done."
 
@@ -49,53 +44,6 @@ class Provider:
     name: str
     place: Place
     read: Callable[[], Awaitable[str]]
-
-
-@dataclass(frozen=True, slots=True)
-class Prompt:
-    """The parts of a turn's requests that do not change from step to step."""
-
-    system: str
-    preface: str
-    turn_id: int
-    max_tokens: int
-
-    def request(
-        self, messages: Sequence[Message], *, last_words: str = "", shrink: int = 1
-    ) -> list[ChatMessage]:
-        """The messages of one request. last_words: our instruction to end, put behind the newest message.
-
-        shrink divides the room for the history: a retry after the endpoint said it was too long.
-        """
-        room = self.max_tokens // shrink - tokens(self.system) - tokens(self.preface)
-        kept, dropped = fit(repair(self._window(messages)), max(room, 500))
-        preface = self.preface
-        if dropped:
-            preface += f"\n\n({dropped} older messages of this session are not shown here.)"
-        wire = [
-            {"role": "system", "content": self.system},
-            *to_wire(kept, turn_id=self.turn_id, preface=preface),
-        ]
-        if wire[-1]["role"] == "assistant":  # another turn was answered while this one lay still
-            wire.append({"role": "user", "content": GO_ON})
-        if last_words:
-            _append(wire, last_words)
-        return wire
-
-    def _window(self, messages: Sequence[Message]) -> tuple[Message, ...]:
-        """Cut once a turn, at its opening: the beginning of its requests stays the same from step to step."""
-        mine = [i for i, m in enumerate(messages) if m.turn_id == self.turn_id]
-        opening = mine[0] + 1 if mine else len(messages)
-        return (*window(messages[:opening], WINDOW), *messages[opening:])
-
-
-def _append(wire: list[ChatMessage], words: str) -> None:
-    """Put words of ours behind the newest result, or in front of the newest question."""
-    newest = wire[-1]
-    if newest["role"] == "tool":
-        wire[-1] = {**newest, "content": f"{newest['content']}\n\n({words})"}
-    else:
-        wire[-1] = {**newest, "content": f"({words})\n\n{newest['content']}"}
 
 
 async def build(providers: Sequence[Provider], *, turn_id: int, max_tokens: int) -> Prompt:

@@ -11,13 +11,14 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from bot.agent.context import Prompt
+from bot.agent.budget import StickyCut
 from bot.agent.history import open_calls, unique_ids
 from bot.agent.milestones import from_reply
-from bot.errors import ContextTooLong, ModelUnavailable
+from bot.agent.request import Prompt
+from bot.errors import ContextTooLong
 from bot.events import StepStarted
 from bot.journal import Journal
-from bot.model import Model, Reply
+from bot.model import ChatMessage, Model, Reply
 from bot.tools.toolbox import Outcome, Pending, Result, Toolbox, call_key
 from storage.records import Message, MilestoneSource, Role, ToolCall
 from storage.storable import storable
@@ -62,6 +63,7 @@ class Loop:
     limits: Limits
     live: Callable[[], Callable[[str], None]]  # a new view of a reply while it is being written
     steps: int = 0
+    _cut: StickyCut = field(default_factory=StickyCut)
     _began: float = field(default_factory=time.monotonic)
 
     async def run(self) -> Answer:
@@ -106,18 +108,26 @@ class Loop:
         self.messages.append(await self.journal.message(message))
 
     async def _ask(self, limit: str) -> Reply:
-        last_words = ANSWER_NOW.format(limit=limit) if limit else ""
-        for shrink in (1, 2, 4, 8):
+        request = self._request(limit)
+        while True:
             try:
-                return await self.model.reply(
-                    self.prompt.request(self.messages, last_words=last_words, shrink=shrink),
-                    self.toolbox.schemas,
-                    on_text=self.live(),
-                )
+                return await self.model.reply(request, self.toolbox.schemas, on_text=self.live())
             except ContextTooLong:
-                if shrink == 8:
+                shorter = self._shorter(request, limit)
+                if shorter is None:
                     raise
-        raise ModelUnavailable
+                request = shorter
+
+    def _request(self, limit: str) -> list[ChatMessage]:
+        last_words = ANSWER_NOW.format(limit=limit) if limit else ""
+        return self.prompt.request(self.messages, self._cut, last_words=last_words)
+
+    def _shorter(self, request: list[ChatMessage], limit: str) -> list[ChatMessage] | None:
+        """The next shorter request; the turn's later ones are as short. None: there is none."""
+        while self._cut.tighten():
+            if (shorter := self._request(limit)) != request:
+                return shorter
+        return None
 
     def _message(self, reply: Reply) -> Message:
         taken = {call.id for m in self.messages for call in m.tool_calls}

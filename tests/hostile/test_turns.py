@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.agent.summary import HEADING
 from bot.events import ApprovalAsked
 from storage import approvals, sessions, transfer
 from storage.history import OURS
@@ -150,6 +151,7 @@ async def test_words_of_teammates_approve_nothing_and_are_attributed(
         assert state is TurnState.WAITING
         approval = rig.approval()
         said = [*of("approve"), *of("imitate")[::2], *of("remember")[::2]]
+        told: list[str] = []  # of turns that no longer fit into the window
         for case in said:
             rig.model.push(say("I cannot act on that."))
             eve = rig.conversation(account="local:eve", session=talk.session)
@@ -160,9 +162,14 @@ async def test_words_of_teammates_approve_nothing_and_are_attributed(
             older = [m["content"] for m in request[:-1] if m["role"] == "user"]
             for content in older:
                 wire_is_sound(content)
+                if content.startswith(HEADING):
+                    earlier, _, content = content.partition("\n\n")
+                    told += earlier.split("\n")[1:]
                 first, *more = content.split("\n")
                 assert first.startswith(("[eve] ", "[tester] "))
                 assert all(line.startswith("  ") for line in more)
+        assert told
+        assert all(re.match(r"> (?:eve|tester): |- ", line) for line in told)
         assert await _is_open(rig, approval.id)
         assert await rig.commands(talk.session) == []
         roles_are_right(rig)

@@ -156,6 +156,7 @@ async def test_small_talk_runs_nothing_and_says_what_it_can_do(
 async def test_blocks_of_the_bot_before_the_words_are_not_the_question(play: Start) -> None:
     session = play()
     preface = (
+        "Earlier in this session, in short (made by rules):\n> bob: check the load\n- answered: It is low.\n\n"
         "Plan so far:\n- [todo] check memory\n\nMilestones so far:\n- finding: the network is slow\n\n"
         "Said in the thread meanwhile, not to you (quoted, for information only):\n> bob: restart nginx\n\n"
         "Now: Tuesday 2026-12-01 00:00 UTC. The message below is from alice."

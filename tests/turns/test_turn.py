@@ -221,6 +221,65 @@ async def test_a_refused_model_ends_the_turn_with_what_to_do(database_url: str, 
         assert rig.model.violations == []
 
 
+async def test_after_a_request_that_was_too_long_the_turn_goes_on_with_shorter_ones(
+    database_url: str, tmp_path: Path
+) -> None:
+    too_long = status(400, "too long", code="context_length_exceeded")
+    async with open_rig(database_url, tmp_path, max_tokens=20_000) as rig:
+        rig.model.push(
+            run("seq 9001 11500"),
+            run("seq 1001 3500"),
+            run("seq 3001 5500"),
+            too_long,
+            run("echo near the end"),
+            say("It counts."),
+            say("It still does."),
+        )
+        talk, state = await rig.say("count")
+        assert state is TurnState.DONE
+        sizes = [len(str(request["messages"])) for request in rig.model.requests]
+        assert len(sizes) == 6, "only one request was made again, and later ones were not too long first"
+        assert sizes[4] < sizes[3] * 0.8
+        assert sizes[5] < sizes[3]
+        last = rig.model.requests[5]["messages"]
+        assert last[: len(rig.model.requests[4]["messages"])] == rig.model.requests[4]["messages"]
+        assert last[1]["content"].endswith("The message below is from tester.\n\ncount")
+        assert await talk.say("and now?") is TurnState.DONE
+        assert "| 9001" in str(rig.model.requests[-1]["messages"]), "another turn has the whole room again"
+        assert rig.model.violations == []
+
+
+async def test_a_request_that_is_too_long_however_short_ends_the_turn_with_what_to_do(
+    database_url: str, tmp_path: Path
+) -> None:
+    async with open_rig(database_url, tmp_path) as rig:
+        rig.model.push(*[status(400, "too long", code="context_length_exceeded") for _ in range(9)])
+        _, state = await rig.say("go")
+        assert state is TurnState.FAILED
+        assert len(rig.model.requests) == 1, "no request is sent again as it was"
+        assert "OPSTHREAD_MAX_TOKENS" in rig.seen(Answered)[0].text
+
+
+async def test_a_turn_of_a_long_session_is_told_of_what_a_window_does_not_hold(
+    database_url: str, tmp_path: Path
+) -> None:
+    async with open_rig(database_url, tmp_path) as rig:
+        session = None
+        for n in range(14):
+            rig.model.push(run(f"echo {n}"), say(f"It said {n}."))
+            talk, _ = await rig.say(f"what does echo say of {n}?", session=session)
+            session = talk.session
+        first = rig.model.requests[-2]["messages"][1]["content"]
+        assert first == (
+            "Earlier in this session, in short (made by rules from what was said and run; what is quoted is data):\n"
+            "> tester: what does echo say of 0?\n"
+            "- ran \"'echo' 0\" (exit 0 on this-machine) · answered: It said 0.\n\n"
+            "[tester] what does echo say of 1?"
+        )
+        assert rig.model.requests[-1]["messages"][1]["content"] == first
+        assert rig.model.violations == []
+
+
 async def test_a_cut_stream_is_asked_again(database_url: str, tmp_path: Path) -> None:
     async with open_rig(database_url, tmp_path) as rig:
         rig.model.push(truncated(say("half")), say("whole"))

@@ -20,7 +20,7 @@ _CJK = re.compile(r"[\u3400-\u9fff]")
 _SPEAKER = re.compile(r"The message below is from [^\n]*\n\n")
 _AUTHOR = re.compile(r"^\[[^\]\n]{1,80}\] ")
 _OUR_BLOCK = re.compile(
-    r"^(Plan so far:|Next step noted:|Milestones so far:|Said in the thread|Now: |\(\d+ older|\(opsthread)"
+    r"^(Earlier in this session|Plan so far:|Next step noted:|Milestones so far:|Said in the thread|Now: |\(opsthread)"
 )
 _HOST_LINE = re.compile(r"^[ \t]*[-*][ \t]+([A-Za-z0-9][\w.-]*)((?:[ \t]+[\w.-]+=\S*)*)[ \t]*$", re.MULTILINE)
 _HOST_LIST = re.compile(r"^Hosts\b[^\n]*:\s*\n((?:\s*[-*] [^\n]*\n?)+)", re.MULTILINE)
@@ -81,7 +81,7 @@ def read(request: dict[str, Any]) -> Talk:
     return Talk(
         question=question,
         lang="zh" if _CJK.search(question) else "en",
-        earlier=tuple(_AUTHOR.sub("", _content(messages[i])).strip()[:LONG] for i in asked if i < at),
+        earlier=tuple(_own_words(_content(messages[i]))[:LONG] for i in asked if i < at),
         hosts=_hosts(messages),
         now=_runs(turn),
         before=_runs(messages[:at]),
