@@ -45,12 +45,16 @@ async def search(
     if not wanted or limit < 1:
         return []
     await messages.index(db)
-    visible = await scopes.of_messages(db, team=team, owner=owner, channels=channels)
-    if not visible.ids:
-        return []
     rows = await db.execute(
         _BY_SESSION if by == "session" else _BY_MESSAGE,
-        {**postings.values(visible, wanted), "most": max(_MOST, limit), "limit": limit},
+        {
+            "team": team,
+            "owner": owner,
+            "channels": None if channels is None else list(channels),
+            "tokens": list(wanted[: postings.ASKED]),
+            "most": max(_MOST, limit),
+            "limit": limit,
+        },
     )
     return [
         SearchHit(
@@ -64,7 +68,7 @@ async def search(
     ]
 
 
-_BEST = f"""WITH {postings.scored(Postings.MESSAGES)}, best AS MATERIALIZED (
+_BEST = f"""WITH {scopes.OF_MESSAGES}, {postings.scored(Postings.MESSAGES)}, best AS MATERIALIZED (
   SELECT m.id, m.session_id, m.seq, m.parent_id, b.score
   FROM (SELECT id, score FROM scored ORDER BY score DESC, id DESC LIMIT :most) b JOIN chat_message m USING (id)
 )"""

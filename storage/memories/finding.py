@@ -9,19 +9,18 @@ from datetime import UTC, datetime
 from sqlalchemy import text
 
 from storage.memories import likeness
-from storage.memories.rows import COLUMNS, memory_of, opted_out
+from storage.memories.rows import COLUMNS, memory_of
 from storage.recall import postings, scopes
-from storage.recall.postings import Overlap, Postings
-from storage.recall.scopes import Scopes
+from storage.recall.postings import Postings
 from storage.recall.tokens import tokens
-from storage.records import Memory, MemoryKind, Recalled
+from storage.records import Memory, Recalled
 from storage.store import Db
 
 _LOOKED_AT = 50  # memories with the most words in common that are weighed
 _LENGTH = 0.2  # how much a text longer than the others loses
 _ON_HOST = 1.2
-_RECENT, _HALF_LIFE_DAYS = 0.05, 30.0
-_KIND = {MemoryKind.TROUBLESHOOTING_CASE: 1.05}
+_RECENT, _HALF_LIFE_S = 0.05, 30 * 86_400
+_CASE = 1.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +35,9 @@ class Floor:
     part: float = 0.3
     rare: float = 1.8
 
-    def lets(self, score: float, *, whole: float, docs: int) -> bool:
-        return score >= self.share * whole or (
-            score >= self.part * whole and score >= self.rare * postings.weight(docs, 0)
-        )
-
 
 FLOOR = Floor()
+_NO_FLOOR = Floor(0, 0, 0)
 
 
 async def recall(
@@ -60,12 +55,11 @@ async def recall(
     hosts: the hosts this person may use, None any: a memory about another host is left out.
     """
     asked = tokens(query)
-    visible = await scopes.of_person(db, team=team, owner=owner, hosts=_list(hosts))
     if not asked and not query.strip():
-        return await _newest(db, visible, team=team, owner=owner, hosts=hosts, limit=limit)
-    found = await _overlap(db, visible, asked, limit=limit)
-    memories = await _visible(db, list(found.scores), team=team, owner=owner, hosts=hosts)
-    return _ranked(memories, found, visible, asked=asked, now=now or datetime.now(UTC))[:limit]
+        return await _newest(db, team=team, owner=owner, hosts=hosts, limit=limit)
+    return await _found(
+        db, asked, team=team, owner=owner, hosts=hosts, limit=limit, most=limit, floor=_NO_FLOOR, now=now
+    )
 
 
 async def for_prompt(
@@ -81,20 +75,12 @@ async def for_prompt(
 ) -> list[Recalled]:
     """Facts and cases that fit the question well enough, none twice; nothing for a person who opted out."""
     asked = tokens(query)
-    if not asked or await opted_out(db, team=team, person=owner):
+    if not asked:
         return []
-    visible = await scopes.of_person(db, team=team, owner=owner, hosts=_list(hosts))
-    found = await _overlap(db, visible, asked, limit=limit)
-    fitting = [
-        id_ for id_, score in found.scores.items() if floor.lets(score, whole=found.weight, docs=visible.docs)
-    ]
-    memories = [
-        memory
-        for memory in await _visible(db, fitting, team=team, owner=owner, hosts=hosts)
-        if memory.kind is not MemoryKind.USER_PREFERENCE
-    ]
-    ranked = _ranked(memories, found, visible, asked=asked, now=now or datetime.now(UTC))
-    return likeness.distinct(ranked)[:limit]
+    found = await _found(
+        db, asked, team=team, owner=owner, hosts=hosts, limit=limit, floor=floor, now=now, prompt=True
+    )
+    return likeness.distinct(found)[:limit]
 
 
 async def preferences(db: Db, *, team: str, owner: str, limit: int = 20) -> list[Memory]:
@@ -111,66 +97,80 @@ async def preferences(db: Db, *, team: str, owner: str, limit: int = 20) -> list
     return [memory_of(row) for row in rows]
 
 
-def _list(hosts: Collection[str] | None) -> list[str] | None:
-    return None if hosts is None else sorted(hosts)
-
-
-async def _overlap(db: Db, visible: Scopes, asked: Sequence[str], *, limit: int) -> Overlap:
-    return await postings.overlap(
-        db, Postings.MEMORIES, visible, tokens=asked, limit=max(_LOOKED_AT, limit * 3)
-    )
-
-
 # The scopes have decided already; that this asks again costs nothing and makes a slip elsewhere harmless.
 _MAY_SEE = """team = :team AND (owner = :owner OR shared) AND valid_to IS NULL
   AND (host IS NULL OR CAST(:hosts AS text[]) IS NULL OR host = ANY(CAST(:hosts AS text[])))"""
 
+# One statement from the scopes to the rows: every further one would cost more than it does among 1,000 memories.
+_FOUND = text(f"""
+WITH {scopes.OF_PERSON}, {postings.scored(Postings.MEMORIES)}, best AS (
+  SELECT id, score FROM scored ORDER BY score DESC, id DESC LIMIT :looked_at
+), floor AS (
+  SELECT least(:share * whole, greatest(:part * whole, :rare * {postings.weight("0")})) AS score
+  FROM every CROSS JOIN (SELECT sum(weight) AS whole FROM rarity) question
+)
+SELECT round((best.score / (1 - {_LENGTH} + {_LENGTH} * m.words / every.usual)
+    * (1 + {_RECENT} * power(0.5, greatest(0, extract(epoch FROM :now - m.confirmed_at)::float8) / {_HALF_LIFE_S}))
+    * CASE kind WHEN 'TROUBLESHOOTING_CASE' THEN {_CASE} ELSE 1 END
+    * CASE WHEN lower(host) = ANY(CAST(:tokens AS text[])) THEN {_ON_HOST} ELSE 1 END)::numeric, 6)::float8 AS rank,
+  {COLUMNS}
+FROM best JOIN long_term_memory m USING (id) CROSS JOIN every CROSS JOIN floor
+WHERE best.score >= floor.score AND NOT (:prompt AND kind = 'USER_PREFERENCE') AND {_MAY_SEE}
+ORDER BY rank DESC, id DESC LIMIT :most
+""")
 
-async def _visible(
-    db: Db, ids: Sequence[int], *, team: str, owner: str, hosts: Collection[str] | None
-) -> list[Memory]:
-    if not ids:
-        return []
+_NEWEST = text(f"""
+WITH {scopes.OF_PERSON}
+SELECT {COLUMNS} FROM long_term_memory WHERE scope_id = ANY(ARRAY(SELECT id FROM seen)) AND {_MAY_SEE}
+ORDER BY greatest(confirmed_at, last_used_at) DESC, use_count DESC, id DESC LIMIT :limit
+""")
+
+
+async def _found(
+    db: Db,
+    asked: Sequence[str],
+    *,
+    team: str,
+    owner: str,
+    hosts: Collection[str] | None,
+    limit: int,
+    floor: Floor,
+    now: datetime | None,
+    most: int | None = None,
+    prompt: bool = False,
+) -> list[Recalled]:
+    """The best first, at most `most`; with `prompt` no preferences, and nothing for a person who opted out."""
     rows = await db.execute(
-        text(f"SELECT {COLUMNS} FROM long_term_memory WHERE id = ANY(CAST(:ids AS bigint[])) AND {_MAY_SEE}"),
-        {"ids": list(ids), "team": team, "owner": owner, "hosts": _list(hosts)},
+        _FOUND,
+        {
+            "team": team,
+            "owner": owner,
+            "hosts": None if hosts is None else list(hosts),
+            "prompt": prompt,
+            "tokens": list(asked[: postings.ASKED]),
+            "looked_at": max(_LOOKED_AT, limit * 3),
+            "share": floor.share,
+            "part": floor.part,
+            "rare": floor.rare,
+            "now": now or datetime.now(UTC),
+            "most": most,
+        },
     )
-    return [memory_of(row) for row in rows]
+    return [Recalled(memory_of(row[1:]), row[0]) for row in rows]
 
 
 async def _newest(
-    db: Db, visible: Scopes, *, team: str, owner: str, hosts: Collection[str] | None, limit: int
+    db: Db, *, team: str, owner: str, hosts: Collection[str] | None, limit: int
 ) -> list[Recalled]:
     """The last used or seen first, those used more often before others of the same moment."""
     rows = await db.execute(
-        text(
-            f"""SELECT {COLUMNS} FROM long_term_memory
-            WHERE scope_id = ANY(CAST(:scopes AS bigint[])) AND {_MAY_SEE}
-            ORDER BY greatest(confirmed_at, last_used_at) DESC, use_count DESC, id DESC LIMIT :limit"""
-        ),
+        _NEWEST,
         {
-            "scopes": list(visible.ids),
             "team": team,
             "owner": owner,
-            "hosts": _list(hosts),
+            "hosts": None if hosts is None else list(hosts),
+            "prompt": False,
             "limit": limit,
         },
     )
     return [Recalled(memory_of(row), 0.0) for row in rows]
-
-
-def _ranked(
-    memories: Sequence[Memory], found: Overlap, visible: Scopes, *, asked: Sequence[str], now: datetime
-) -> list[Recalled]:
-    usual = max(1.0, visible.words / max(1, visible.docs))
-    named = set(asked)
-    ranked = []
-    for memory in memories:
-        days = max(0.0, (now - memory.confirmed_at).total_seconds() / 86_400)
-        score = found.scores[memory.id] / (1 - _LENGTH + _LENGTH * memory.words / usual)
-        score *= 1 + _RECENT * 0.5 ** (days / _HALF_LIFE_DAYS)
-        score *= _KIND.get(memory.kind, 1.0)
-        if memory.host is not None and memory.host.lower() in named:
-            score *= _ON_HOST
-        ranked.append(Recalled(memory, round(score, 6)))
-    return sorted(ranked, key=lambda one: (-one.score, -one.memory.id))

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 from sqlalchemy import text
 
-from storage.recall.scopes import Scopes
 from storage.store import Db
 
 FEWEST = 100  # texts that a scope counts as at least: among three texts no word is common
-ASKED = 100  # tokens of a query that are looked for
+ASKED = 100  # tokens of a query that are looked for: the first ones
 _AT_ONCE = 20_000  # tokens in one INSERT
 
 
@@ -28,66 +25,29 @@ class Postings(StrEnum):
         return self.value.removesuffix("_token") + "_id"
 
 
-@dataclass(frozen=True, slots=True)
-class Overlap:
-    """scores: the best texts, the best first. weight: of the whole query, so that a share of it can be told."""
-
-    scores: dict[int, float]
-    weight: float
-
-
-def weight(docs: int, found: int) -> float:
-    """How much a token tells that stands in `found` of `docs` texts; float8 in SQL is the same."""
-    docs = max(docs, FEWEST, found)
-    return math.log(1 + (docs - found + 0.5) / (found + 0.5))
-
-
 def scored(postings: Postings) -> str:
-    """Common table expressions `hit`, `rarity` and `scored(id, score)` over :scopes, :tokens and :docs."""
-    return f"""hit AS MATERIALIZED (
-  SELECT {postings.column} AS id, token FROM {postings}
-  WHERE scope_id = ANY(CAST(:scopes AS bigint[])) AND token = ANY(CAST(:tokens AS text[]))
-), rarity AS MATERIALIZED (
-  SELECT token, ln(1e0::float8 + (greatest(CAST(:docs AS float8), count(*)) - count(*) + 0.5e0::float8)
-    / (count(*) + 0.5e0::float8)) AS weight
-  FROM hit GROUP BY token
-), scored AS MATERIALIZED (
-  SELECT h.id, sum(r.weight) AS score FROM hit h JOIN rarity r USING (token) GROUP BY h.id
+    """Common table expressions behind one called `seen` (storage/recall/scopes.py), over :tokens.
+
+    every(docs, usual): how many texts there are, and how many tokens one has. rarity(ids, weight): a row for each
+    token that is asked for. scored(id, score). A token's texts are read once, counted and kept as an array: to
+    join each hit to the weight of its token would take twice the time.
+    """
+    return f"""every AS (
+  SELECT greatest({FEWEST}, coalesce(sum(docs), 0))::float8 AS docs,
+    greatest(1, sum(words) / nullif(sum(docs), 0))::float8 AS usual FROM seen
+), rarity AS (
+  SELECT ids, {weight("n")} AS weight
+  FROM every CROSS JOIN unnest(CAST(:tokens AS text[])) AS asked(token) CROSS JOIN LATERAL (
+    SELECT count(*)::float8 AS n, array_agg({postings.column}) AS ids FROM {postings} t
+    WHERE t.scope_id = ANY(ARRAY(SELECT id FROM seen)) AND t.token = asked.token COLLATE "C") hit
+), scored AS (
+  SELECT id, sum(weight) AS score FROM rarity CROSS JOIN unnest(ids) AS id GROUP BY id
 )"""
 
 
-def values(scopes: Scopes, tokens: Sequence[str]) -> dict[str, object]:
-    """What `scored` needs."""
-    return {
-        "scopes": list(scopes.ids),
-        "tokens": list(tokens[:ASKED]),
-        "docs": float(max(scopes.docs, FEWEST)),
-    }
-
-
-async def overlap(
-    db: Db, postings: Postings, scopes: Scopes, *, tokens: Sequence[str], limit: int
-) -> Overlap:
-    """The texts of these scopes that have most of the query's tokens, the rare ones counting most."""
-    asked = tokens[:ASKED]
-    if not scopes.ids or not asked:
-        return Overlap({}, 0.0)
-    rows = await db.execute(
-        text(f"""WITH {scored(postings)}
-SELECT 0 AS id, weight AS score, true AS rarity FROM rarity
-UNION ALL
-SELECT * FROM (SELECT id, score, false FROM scored ORDER BY score DESC, id DESC LIMIT :limit) best"""),
-        {**values(scopes, asked), "limit": limit},
-    )
-    known: list[float] = []
-    scores: dict[int, float] = {}
-    for row in rows:
-        if row.rarity:
-            known.append(row.score)
-        else:
-            scores[row.id] = row.score
-    unknown = (len(asked) - len(known)) * weight(scopes.docs, 0)
-    return Overlap(dict(sorted(scores.items(), key=lambda one: (-one[1], -one[0]))), sum(known) + unknown)
+def weight(found: str) -> str:
+    """SQL: how much a token tells that stands in `found` of `every.docs` texts."""
+    return f"ln(1 + (greatest(every.docs, {found}) - {found} + 0.5e0::float8) / ({found} + 0.5e0::float8))"
 
 
 async def put(

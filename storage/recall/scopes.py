@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from sqlalchemy import text
 
@@ -18,15 +15,6 @@ class ScopeKind(StrEnum):
     PERSON = "person"
     TEAM = "team"
     MESSAGES = "messages"
-
-
-@dataclass(frozen=True, slots=True)
-class Scopes:
-    """What a search may read. docs: texts in them; words: tokens in them."""
-
-    ids: tuple[int, ...]
-    docs: int
-    words: int
 
 
 async def hold(db: Db, *, team: str, kind: ScopeKind, owner: str = "", place: str = "") -> tuple[int, int]:
@@ -65,41 +53,27 @@ async def grow(db: Db, scope_id: int, *, docs: int, words: int) -> None:
     )
 
 
-async def of_person(db: Db, *, team: str, owner: str, hosts: Sequence[str] | None) -> Scopes:
-    """A person's own memories and the shared ones of their team about no host or these (None: any)."""
-    rows = await db.execute(
-        text(
-            """SELECT id, docs, words FROM recall_scope
-            WHERE team = :team AND docs > 0 AND (kind = 'person' AND owner = :owner
-              OR kind = 'team' AND owner = '' AND (place = '' OR CAST(:hosts AS text[]) IS NULL
-                OR place = ANY(CAST(:hosts AS text[]))))"""
-        ),
-        {"team": team, "owner": owner, "hosts": None if hosts is None else list(hosts)},
-    )
-    return _scopes(rows)
+# Whose texts a search may read, as the common table expression `seen(id, docs, words)` that leads its statement.
 
+# A person's own memories and the shared ones of their team about no host or about :hosts (NULL: any). With
+# :prompt there are none for a person who opted out.
+OF_PERSON = """seen AS (
+  SELECT id, docs, words FROM recall_scope
+  WHERE team = :team AND docs > 0
+    AND (kind = 'person' AND owner = :owner
+      OR kind = 'team' AND owner = '' AND (place = '' OR CAST(:hosts AS text[]) IS NULL
+        OR place = ANY(CAST(:hosts AS text[]))))
+    AND NOT (:prompt AND EXISTS (SELECT 1 FROM person p WHERE p.team = :team AND p.id = :owner AND memory_opt_out))
+)"""
 
-async def of_messages(
-    db: Db, *, team: str | None, owner: str | None, channels: Sequence[str] | None
-) -> Scopes:
-    """Messages of the sessions that these filters let through; None: any."""
-    rows = await db.execute(
-        text(
-            """SELECT id, docs, words FROM recall_scope
-            WHERE kind = 'messages' AND docs > 0
-              AND (CAST(:team AS text) IS NULL OR team = :team)
-              AND (CAST(:owner AS text) IS NULL OR owner = :owner)
-              AND (CAST(:channels AS text[]) IS NULL OR place = ANY(CAST(:channels AS text[])))"""
-        ),
-        {"team": team, "owner": owner, "channels": None if channels is None else list(channels)},
-    )
-    return _scopes(rows)
+# One scope, which the caller holds.
+ONE = "seen AS (SELECT id, docs, words FROM recall_scope WHERE id = :scope)"
 
-
-def _scopes(rows: Any) -> Scopes:
-    found = list(rows)
-    return Scopes(
-        ids=tuple(row.id for row in found),
-        docs=sum(row.docs for row in found),
-        words=sum(row.words for row in found),
-    )
+# Messages of the sessions that :team, :owner and :channels let through; NULL: any.
+OF_MESSAGES = """seen AS (
+  SELECT id, docs, words FROM recall_scope
+  WHERE kind = 'messages' AND docs > 0
+    AND (CAST(:team AS text) IS NULL OR team = :team)
+    AND (CAST(:owner AS text) IS NULL OR owner = :owner)
+    AND (CAST(:channels AS text[]) IS NULL OR place = ANY(CAST(:channels AS text[])))
+)"""
