@@ -38,9 +38,9 @@ class Office:
     stack: AsyncExitStack
     bots: list[Process] = field(default_factory=list)
 
-    async def serve(self) -> Process:
+    async def serve(self, *, afresh: bool = False) -> Process:
         before = len(self.slack.sockets.open)
-        bot = await self.stack.enter_async_context(started("serve", env=self.env))
+        bot = await self.stack.enter_async_context(started("serve", env=self.env, afresh=afresh))
         self.bots.append(bot)
         await bot.line("serving")
         await self.slack.connected(before + 1)

@@ -1,4 +1,4 @@
-"""Real processes of the product, started as people start them, ended by pid."""
+"""Real processes of the product, with nothing but the given settings, ended by pid."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ import json
 import os
 import signal
 import sys
+from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from tests.acceptance.forking import Forked, fork
 
 ROOT = Path(__file__).parents[2]
 PASSED_ON = ("PATH", "HOME", "LANG", "TMPDIR", "USER", "LOGNAME", "VIRTUAL_ENV")
@@ -21,10 +24,15 @@ PASSED_ON = ("PATH", "HOME", "LANG", "TMPDIR", "USER", "LOGNAME", "VIRTUAL_ENV")
 class Process:
     """A running `opsthread …`; its lines are collected while it runs."""
 
-    child: asyncio.subprocess.Process
+    pid: int
+    status: asyncio.Future[int]
     out: list[str] = field(default_factory=list)
     err: list[str] = field(default_factory=list)
     readers: list[asyncio.Task[None]] = field(default_factory=list)
+
+    @property
+    def returncode(self) -> int | None:
+        return self.status.result() if self.status.done() else None
 
     async def line(self, needle: str, *, timeout_s: float = 40.0) -> str:
         """The first line on stdout or stderr that holds `needle`."""
@@ -33,29 +41,29 @@ class Process:
                 for line in [*self.out, *self.err]:
                     if needle in line:
                         return line
-                if self.child.returncode is not None and all(r.done() for r in self.readers):
-                    raise AssertionError(
-                        f"ended with {self.child.returncode} before {needle!r}: {self.text()}"
-                    )
+                if self.status.done() and all(r.done() for r in self.readers):
+                    raise AssertionError(f"ended with {self.returncode} before {needle!r}: {self.text()}")
                 await asyncio.sleep(0.02)
 
     async def wait(self, *, timeout_s: float = 90.0) -> int:
         try:
-            status = await asyncio.wait_for(self.child.wait(), timeout_s)
+            status = await asyncio.wait_for(asyncio.shield(self.status), timeout_s)
         except TimeoutError:
             raise AssertionError(f"still running after {timeout_s} s: {self.text()}") from None
         await asyncio.gather(*self.readers)
         return status
 
+    def send(self, number: signal.Signals) -> None:
+        if not self.status.done():
+            os.kill(self.pid, number)
+
     async def kill(self) -> None:
         """kill -9, and wait until it is gone."""
-        if self.child.returncode is None:
-            self.child.kill()
+        self.send(signal.SIGKILL)
         await self.wait()
 
     async def terminate(self) -> int:
-        if self.child.returncode is None:
-            self.child.send_signal(signal.SIGTERM)
+        self.send(signal.SIGTERM)
         return await self.wait()
 
     def text(self) -> str:
@@ -71,36 +79,25 @@ class Process:
 
 @asynccontextmanager
 async def started(
-    *args: str, env: Mapping[str, str] | None = None, stdin: str | None = None, cwd: Path | None = None
+    *args: str,
+    env: Mapping[str, str] | None = None,
+    stdin: str | None = None,
+    cwd: Path = ROOT,
+    afresh: bool = False,
 ) -> AsyncIterator[Process]:
-    """`opsthread args…` with only the given settings in its environment."""
-    child = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "bot",
-        *args,
-        cwd=cwd or ROOT,
-        env={
-            **{k: v for k, v in os.environ.items() if k in PASSED_ON},
-            "PYTHONPATH": str(ROOT),
-            **(env or {}),
-        },
-        stdin=asyncio.subprocess.PIPE if stdin is not None else asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        limit=2**22,
-    )
-    process = Process(child)
-    assert child.stdout
-    assert child.stderr
+    """`opsthread args…` with only the given settings in its environment.
+
+    afresh: by Python's own start, as people start it; else forked from a process that has loaded it.
+    """
+    whole = {**{k: v for k, v in os.environ.items() if k in PASSED_ON}, **(env or {})}
+    given = None if stdin is None else stdin.encode()
+    begin = _afresh if afresh else fork
+    begun = await begin(args, env=whole, cwd=cwd, stdin=given)
+    process = Process(begun.pid, begun.status)
     process.readers = [
-        asyncio.create_task(_collect(child.stdout, process.out)),
-        asyncio.create_task(_collect(child.stderr, process.err)),
+        asyncio.create_task(_collect(begun.out, process.out)),
+        asyncio.create_task(_collect(begun.err, process.err)),
     ]
-    if stdin is not None:
-        assert child.stdin
-        child.stdin.write(stdin.encode())
-        child.stdin.close()
     try:
         yield process
     finally:
@@ -108,11 +105,38 @@ async def started(
 
 
 async def run(
-    *args: str, env: Mapping[str, str] | None = None, stdin: str | None = None, cwd: Path | None = None
+    *args: str,
+    env: Mapping[str, str] | None = None,
+    stdin: str | None = None,
+    cwd: Path = ROOT,
+    afresh: bool = False,
 ) -> tuple[int, Process]:
     """Start, wait for the end, give back the exit status and what was printed."""
-    async with started(*args, env=env, stdin=stdin, cwd=cwd) as process:
+    async with started(*args, env=env, stdin=stdin, cwd=cwd, afresh=afresh) as process:
         return await process.wait(), process
+
+
+async def _afresh(
+    words: tuple[str, ...], *, env: Mapping[str, str], cwd: Path, stdin: bytes | None
+) -> Forked:
+    child = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "bot",
+        *words,
+        cwd=cwd,
+        env={**env, "PYTHONPATH": str(ROOT)},
+        stdin=PIPE if stdin is not None else DEVNULL,
+        stdout=PIPE,
+        stderr=PIPE,
+        limit=2**22,
+    )
+    assert child.stdout
+    assert child.stderr
+    if child.stdin:
+        child.stdin.write(stdin or b"")
+        child.stdin.close()
+    return Forked(child.pid, child.stdout, child.stderr, asyncio.ensure_future(child.wait()))
 
 
 async def _collect(stream: asyncio.StreamReader, lines: list[str]) -> None:

@@ -11,7 +11,7 @@ from tests.fakes.slack import words
 
 
 async def test_a_mention_is_worked_on_and_answered_in_its_thread(office: Office) -> None:
-    await office.serve()
+    await office.serve(afresh=True)
     office.model.push(
         run("df -h /"),
         calls([call("milestone", kind="finding", text="/ is fine")]),

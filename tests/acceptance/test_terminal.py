@@ -26,7 +26,7 @@ async def test_the_demo_answers_from_real_output_and_the_session_goes_on_in_a_ne
     home: dict[str, str],
 ) -> None:
     question = "is the disk filling up, and which versions of python and openssh run here?"
-    status, demo = await run("demo", "--ask", question, env=home)
+    status, demo = await run("demo", "--ask", question, env=home, afresh=True)
     text = demo.text()
     assert status == 0, text
     assert "'df'" in text
@@ -35,7 +35,7 @@ async def test_the_demo_answers_from_real_output_and_the_session_goes_on_in_a_ne
     assert re.search(r"Finding|Conclusion", text), text
     found = re.search(r"ask --session (\d+)", text)
     assert found, text
-    status, more = await run("ask", "continue", "--session", found[1], "--json", env=home)
+    status, more = await run("ask", "continue", "--session", found[1], "--json", env=home, afresh=True)
     assert status == 0, more.text()
     assert more.last("answer")["session"] == int(found[1])
     status, shown = await run("sessions", "show", found[1], "--json", env=home)
@@ -171,7 +171,7 @@ async def test_ctrl_c_ends_the_command_on_the_host(home: dict[str, str]) -> None
         )
         async with started("ask", "follow it", env=env) as first:
             await _until(lambda: bool(following()))
-            first.child.send_signal(signal.SIGINT)
+            first.send(signal.SIGINT)
             assert await first.wait() == 130
             assert "Stopped by" in first.text()
         await _until(lambda: not following())
