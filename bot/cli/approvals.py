@@ -10,6 +10,7 @@ import typer
 from bot import log, settings
 from bot.cli import printing
 from bot.cli.database import with_store
+from bot.cli.loading import loading
 from bot.errors import OpsthreadError
 from bot.terminal.conversation import Conversation
 from bot.terminal.safe_text import exact, one_line
@@ -79,7 +80,8 @@ def _line(approval: Approval) -> str:
 
 
 async def _decide(approval_id: int, *, approve: bool) -> int:
-    from bot import app as root  # heavy; the list needs none of it
+    with loading():
+        from bot import app as root  # heavy; the list needs none of it
 
     values = settings.load()
     log.configure(

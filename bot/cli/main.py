@@ -12,6 +12,7 @@ from typing import NoReturn
 import typer
 
 from bot import __version__
+from bot.cli.loading import loading
 from bot.errors import OpsthreadError, UsageError
 from bot.redact import load_redactor
 from storage.errors import StorageError
@@ -64,7 +65,9 @@ COMMANDS = {
 def load(word: str | None = None) -> None:
     """Register the command `word`, or every command when there is none of that name."""
     for name in [COMMANDS[word]] if word in COMMANDS else dict.fromkeys(COMMANDS.values()):
-        import_module(f"bot.cli.{name}").register(app)
+        with loading():
+            module = import_module(f"bot.cli.{name}")
+        module.register(app)
 
 
 def main() -> NoReturn:

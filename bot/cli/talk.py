@@ -7,6 +7,7 @@ import asyncio
 import typer
 
 from bot import settings
+from bot.cli.loading import loading
 from bot.errors import UsageError
 
 SESSION = typer.Option(None, "--session", help="go on with this session")
@@ -24,7 +25,8 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Talk about this very machine: nothing else is needed."""
         values = settings.load()
-        from bot.cli import talking
+        with loading():
+            from bot.cli import talking
 
         raise typer.Exit(asyncio.run(talking.demo(values, ask)))
 
@@ -32,7 +34,8 @@ def register(app: typer.Typer) -> None:
     def chat(session: int | None = SESSION, user: str = USER) -> None:
         """Talk to the bot in this terminal."""
         values = settings.load()
-        from bot.cli import talking
+        with loading():
+            from bot.cli import talking
 
         raise typer.Exit(asyncio.run(talking.chat(values, session, user)))
 
@@ -47,6 +50,7 @@ def register(app: typer.Typer) -> None:
         values = settings.load()
         if not text.strip():
             raise UsageError('the question is empty; for example: opsthread ask "is the disk of web-1 full?"')
-        from bot.cli import talking
+        with loading():
+            from bot.cli import talking
 
         raise typer.Exit(asyncio.run(talking.ask(values, text, session, user=user, as_json=as_json)))
