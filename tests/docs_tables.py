@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,9 @@ def settings_table() -> str:
     return "\n".join(rows)
 
 
-def command_paths() -> set[str]:
-    return {path for path, _ in _commands()}
+@cache
+def command_paths() -> frozenset[str]:
+    return frozenset(path for path, _ in _commands())
 
 
 def commands_table() -> str:

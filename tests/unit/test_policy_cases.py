@@ -21,38 +21,53 @@ def verdict(command: str, *, sudo: bool = False) -> Verdict:
     return judge(command, load_rules(), host_name="web-1", sudo_allowed=sudo, targets=TARGETS)
 
 
-def named(case: Case) -> str:
-    return f"{case.group}-{case.command[:80]}"
+def grouped(name: str) -> list[list[Case]]:
+    """The cases of a file, those of one group together: a test each would take longer to begin than to run."""
+    found: dict[str, list[Case]] = {}
+    for case in cases(name):
+        found.setdefault(case.group, []).append(case)
+    return list(found.values())
 
 
-@pytest.mark.parametrize("case", list(cases("allow")), ids=named)
-def test_a_harmless_read_runs_by_itself(case: Case) -> None:
-    assert case.fault(load_rules()) is None
+def named(group: list[Case]) -> str:
+    return group[0].group[:80] or "none"
 
 
-@pytest.mark.parametrize("case", list(cases("ask")), ids=named)
-def test_what_is_not_proved_asks_with_a_reason_and_a_text_to_show(case: Case) -> None:
-    assert case.fault(load_rules()) is None
+def hold(group: list[Case]) -> None:
+    """Every case of the group, and every one that does not hold is named."""
+    rules = load_rules()
+    faults = {case.command: said for case in group if (said := case.fault(rules)) is not None}
+    assert not faults, "\n".join(f"{command}: {said}" for command, said in faults.items())
 
 
-@pytest.mark.parametrize("case", list(cases("deny")), ids=named)
-def test_a_disaster_or_a_text_that_cannot_be_shown_is_refused(case: Case) -> None:
-    assert case.fault(load_rules()) is None
+@pytest.mark.parametrize("group", grouped("allow"), ids=named)
+def test_a_harmless_read_runs_by_itself(group: list[Case]) -> None:
+    hold(group)
 
 
-@pytest.mark.parametrize("case", list(cases("danger")), ids=named)
-def test_what_is_grave_needs_two_people_and_says_why(case: Case) -> None:
-    assert case.fault(load_rules()) is None
+@pytest.mark.parametrize("group", grouped("ask"), ids=named)
+def test_what_is_not_proved_asks_with_a_reason_and_a_text_to_show(group: list[Case]) -> None:
+    hold(group)
 
 
-@pytest.mark.parametrize("case", list(cases("run")), ids=named)
-def test_what_runs_is_our_text_with_the_words_that_we_add(case: Case) -> None:
-    assert case.fault(load_rules()) is None
+@pytest.mark.parametrize("group", grouped("deny"), ids=named)
+def test_a_disaster_or_a_text_that_cannot_be_shown_is_refused(group: list[Case]) -> None:
+    hold(group)
 
 
-@pytest.mark.parametrize("case", list(cases("sudo")), ids=named)
-def test_sudo_runs_by_itself_only_alone_and_before_what_is_in_its_list(case: Case) -> None:
-    assert case.fault(load_rules()) is None
+@pytest.mark.parametrize("group", grouped("danger"), ids=named)
+def test_what_is_grave_needs_two_people_and_says_why(group: list[Case]) -> None:
+    hold(group)
+
+
+@pytest.mark.parametrize("group", grouped("run"), ids=named)
+def test_what_runs_is_our_text_with_the_words_that_we_add(group: list[Case]) -> None:
+    hold(group)
+
+
+@pytest.mark.parametrize("group", grouped("sudo"), ids=named)
+def test_sudo_runs_by_itself_only_alone_and_before_what_is_in_its_list(group: list[Case]) -> None:
+    hold(group)
 
 
 def test_only_what_is_asked_is_marked_dangerous() -> None:
