@@ -15,7 +15,7 @@ from bot.redact.finders import spellings
 from bot.redact.redactor import Redactor
 from bot.redact.rule import Rule, Rules, Token
 from bot.redact.values import Kind
-from bot.redact.ways import MOST, ways
+from bot.redact.ways import MOST, portable, ways
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _WHERE = "OPSTHREAD_REDACT"
@@ -126,9 +126,14 @@ def _pattern(given: Any, where: str) -> re.Pattern[str]:
         raise SettingsError(
             f"{where}: the pattern matches nothing or one letter; say more of what it must hold"
         )
+    if not portable(given):
+        raise SettingsError(
+            f"{where}: a possessive repeat of a group is not matched alike by every Python;"
+            " write (?>(?:…)*) instead of (?:…)*+"
+        )
     if count > MOST:
         raise SettingsError(
             f"{where}: the pattern can take for ever on hostile text; give repeats an upper end such as {{8,64}},"
-            " use no repeat in a repeat, or make them possessive (`++`, `*+`)"
+            " use no repeat in a repeat, or put them in an atomic group (?>…)"
         )
     return found
