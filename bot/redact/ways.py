@@ -86,8 +86,9 @@ def _one(op: str, av: Any) -> int:
 
 def _repeated(items: Any) -> Any:
     """Of an atomic group that is one repeat, what it repeats: each round is kept as soon as the next one begins."""
-    op, av = items[0] if len(items) == 1 else ("", ())
-    return av[2] if str(op) in ("MAX_REPEAT", "MIN_REPEAT") else items
+    if len(items) != 1 or str(items[0][0]) not in ("MAX_REPEAT", "MIN_REPEAT"):
+        return items
+    return items[0][1][2]
 
 
 def _kept(inside: int) -> int:
