@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.figures import table
+from bot.meaning import load_meaning
+from bot.settings import Settings
 from storage import search, transfer
 from storage.embedded import EmbeddedPostgres
 from storage.memories import finding
@@ -130,10 +132,11 @@ async def _memories(store: Store, owner: str, texts: Sequence[str], pairs: Pairs
     ]
     async with store.begin(limit_s=memory_files.IMPORT_S) as db:
         await memory_files.import_(db, memory_files.parse(lines), team=TEAM, owner=owner)
+    meaning = load_meaning(Settings().embeddings)
     hits = 0
     for question, ref in pairs:
         async with store.begin() as db:
-            recalled = await finding.recall(db, question, team=TEAM, owner=owner)
+            recalled = await finding.recall(db, question, team=TEAM, owner=owner, meaning=meaning)
         hits += any(one.memory.ref == ref for one in recalled)
     return hits / len(pairs)
 

@@ -27,6 +27,7 @@ from bot.demo.practice import PracticeModel
 from bot.errors import SettingsError
 from bot.events import Screen
 from bot.journal import Door, Journal
+from bot.meaning import load_meaning
 from bot.model import Model, OpenAIModel
 from bot.policy.rules import Rules, load_rules
 from bot.redact import RedactionWorker
@@ -246,7 +247,7 @@ async def _app(
         stack.push_async_callback(remote.close)
 
         inventory = _current(live)
-        remembering = Remembering(store, Learner(store), settings.timezone)
+        remembering = Remembering(store, Learner(store), settings.timezone, load_meaning(settings.embeddings))
         workshop = _Workshop(
             settings, store, inventory, lambda: rules, remote, model, redaction, remembering, actor, shared
         )

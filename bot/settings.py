@@ -68,6 +68,10 @@ class Settings(BaseSettings):
     hosts: Path | None = Field(None, description="hosts.yml, or a folder of such files, one a team")
     policy: Path | None = Field(None, description="a file of extra rules for the gate")
     redact: Path | None = Field(None, description="a file of own patterns of secrets")
+    embeddings: Path | None = Field(
+        None,
+        description="a folder with a model2vec model that orders recalled memories; unset: keywords alone",
+    )
     data_dir: Path = Field(
         Path("~/.local/share/opsthread"), description="embedded Postgres, keys, practice parts"
     )

@@ -16,6 +16,7 @@ from bot.cli.database import with_store
 from bot.cli.lines import queries_of, text_of
 from bot.cli.memory_extract import extract
 from bot.errors import UsageError
+from bot.meaning import load_meaning
 from bot.turns import memory_acts as acts
 from bot.turns.memories import Memories, Told
 from bot.turns.memory_acts import Who
@@ -273,6 +274,7 @@ def recall(  # noqa: PLR0917 - typer's options
     if text and queries:
         raise UsageError("give either the TEXT to look for or --queries FILE")
     wanted = queries_of(queries) if queries else [text]
+    meaning = load_meaning(settings.load().embeddings)
 
     async def work(store: Store) -> list[list[Recalled]]:
         found = []
@@ -280,7 +282,9 @@ def recall(  # noqa: PLR0917 - typer's options
             async with store.begin() as db:
                 empty = bool(queries) and not query.strip()  # an empty line of a file asks nothing
                 found.append(
-                    [] if empty else await finding.recall(db, query, team=team, owner=user, limit=limit)
+                    []
+                    if empty
+                    else await finding.recall(db, query, team=team, owner=user, limit=limit, meaning=meaning)
                 )
         return found
 

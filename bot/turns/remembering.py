@@ -12,6 +12,7 @@ from bot.turns.learning import Learner
 from storage import core_memory, turns
 from storage.errors import StorageError
 from storage.memories import ending, finding
+from storage.recall.meaning import Meaning
 from storage.recall.tokens import tokens
 from storage.records import Memory, Message, Role, Turn
 from storage.store import Store
@@ -41,6 +42,7 @@ class Remembering:
     store: Store
     learner: Learner
     zone: str
+    meaning: Meaning | None = None
 
     async def for_turn(
         self, turn: Turn, history: Sequence[Message], *, hosts: Collection[str], who: str
@@ -51,7 +53,9 @@ class Remembering:
         try:
             async with self.store.begin() as db:
                 wishes = fitting(await finding.preferences(db, team=turn.team, owner=turn.owner))
-                notes = await finding.for_prompt(db, query, team=turn.team, owner=turn.owner, hosts=hosts)
+                notes = await finding.for_prompt(
+                    db, query, team=turn.team, owner=turn.owner, hosts=hosts, meaning=self.meaning
+                )
                 pinned = await core_memory.blocks(db, team=turn.team, owner=turn.owner)
                 memories = (*wishes, *(each.memory for each in notes))
                 used = await turns.give_memories(db, turn.id, [memory.id for memory in memories])

@@ -11,6 +11,7 @@ from sqlalchemy import text
 from storage.memories import likeness
 from storage.memories.rows import COLUMNS, memory_of
 from storage.recall import postings, scopes
+from storage.recall.meaning import Meaning, mixed
 from storage.recall.postings import Postings
 from storage.recall.tokens import tokens
 from storage.records import Memory, Recalled
@@ -49,17 +50,21 @@ async def recall(
     hosts: Collection[str] | None = None,
     limit: int = 10,
     now: datetime | None = None,
+    meaning: Meaning | None = None,
 ) -> list[Recalled]:
     """The memories this person may see, the best first, without a floor; without words in `query`, the newest.
 
-    hosts: the hosts this person may use, None any: a memory about another host is left out.
+    hosts: the hosts this person may use, None any: a memory about another host is left out. meaning: orders
+    what keywords found.
     """
     asked = tokens(query)
     if not asked and not query.strip():
         return await _newest(db, team=team, owner=owner, hosts=hosts, limit=limit)
-    return await _found(
-        db, asked, team=team, owner=owner, hosts=hosts, limit=limit, most=limit, floor=_NO_FLOOR, now=now
+    most = limit if meaning is None else None
+    found = await _found(
+        db, asked, team=team, owner=owner, hosts=hosts, limit=limit, most=most, floor=_NO_FLOOR, now=now
     )
+    return found if meaning is None else mixed(found, query, meaning)[:limit]
 
 
 async def for_prompt(
@@ -72,6 +77,7 @@ async def for_prompt(
     limit: int = 5,
     floor: Floor = FLOOR,
     now: datetime | None = None,
+    meaning: Meaning | None = None,
 ) -> list[Recalled]:
     """Facts and cases that fit the question well enough, none twice; nothing for a person who opted out."""
     asked = tokens(query)
@@ -80,6 +86,7 @@ async def for_prompt(
     found = await _found(
         db, asked, team=team, owner=owner, hosts=hosts, limit=limit, floor=floor, now=now, prompt=True
     )
+    found = found if meaning is None else mixed(found, query, meaning)
     return likeness.distinct(found)[:limit]
 
 
