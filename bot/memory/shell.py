@@ -24,6 +24,24 @@ _VALUED = {
     "command": set[str](),
     "nohup": set[str](),
 }
+# What makes a program speak of another machine than the one it runs on, or of another program than its name says.
+_ELSEWHERE = re.compile(
+    r"(?:PGHOST|PGHOSTADDR|PGSERVICE|PGPORT|MYSQL_HOST|MYSQL_TCP_PORT|DOCKER_HOST|DOCKER_CONTEXT|CONTAINER_HOST|PATH|LD_\w{1,20})="
+)
+_HERE = re.compile(r"localhost|127\.0\.0\.1|::1|\[::1\]|/[\w./-]{1,80}")
+_HOST = {
+    "redis": re.compile(r"(-h|-u)(.{0,200})"),
+    "sql": re.compile(r"(-h|--host(?:$|=))(.{0,200})|.{0,80}(?:://|\bhost(?:addr)?=|\bservice=).*"),
+    "packages": re.compile(
+        r"(?:--(?:root|installroot|admindir|instdir|dbpath|package|path|target|available|upgrades)|-r|-p)\b.*"
+    ),
+}
+_SPEAKS_OF = {
+    "redis-cli": "redis", "valkey-cli": "redis", "psql": "sql", "mysql": "sql", "mariadb": "sql",
+    "rpm": "packages", "dpkg": "packages", "dpkg-query": "packages", "yum": "packages", "dnf": "packages",
+    "apk": "packages", "pip": "packages", "pip3": "packages",
+}  # fmt: skip
+_FOREIGN = re.compile(r"(?!/).*/|/(?:tmp|var/tmp|dev|proc|mnt|media|home|root)/")
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,60}=")
 _REDIRECTION = re.compile(r"[0-9]?(?:>{1,2}|<)&?|&>")
 
@@ -96,6 +114,8 @@ def _plain(tokens: list[str]) -> tuple[str, ...] | None:
         words.append(token)
     while words:
         name = words[0].rsplit("/", 1)[-1]
+        if _ELSEWHERE.match(words[0]) or _FOREIGN.match(words[0]):
+            return None
         if _ASSIGNMENT.match(words[0]):
             words.pop(0)
         elif name in _VALUED:
@@ -105,5 +125,17 @@ def _plain(tokens: list[str]) -> tuple[str, ...] | None:
             if name == "timeout":
                 words = words[1:]
         else:
-            return (name, *words[1:])
+            return None if _of_another(name, words[1:]) else (name, *words[1:])
     return None
+
+
+def _of_another(program: str, words: list[str]) -> bool:
+    """Whether a client is told to ask another host, or a package manager to look elsewhere than at what is installed."""
+    if not (known := _HOST.get(_SPEAKS_OF.get(program, ""))):
+        return False
+    for word, after in zip(words, [*words[1:], ""], strict=True):
+        if (hit := known.fullmatch(word)) and not (
+            hit.lastindex and _HERE.fullmatch(hit[2].lstrip("=") or after)
+        ):
+            return True
+    return False

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from bot.memory.facts.reading import Reading, Source, environment, source
+from bot.memory.facts.reading import OF_FILE, Reading, Source, environment, source
 
 _SECRET = re.compile(r"pass|auth|secret|token|key|user|cred|salt", re.I)
 _VALUE = r"[\w.,:/+*%-]{1,80}"
@@ -36,7 +36,6 @@ _MYSQL = (
 _PHP = r"pm|pm\.max_children|pm\.start_servers|pm\.max_requests|memory_limit|max_execution_time|upload_max_filesize|post_max_size"
 _SSHD = r"port|permitrootlogin|passwordauthentication|maxsessions|maxstartups|clientaliveinterval"
 _HAPROXY = r"maxconn|nbthread|nbproc"
-_READ = r"(?:cat|head|tail|grep|egrep|less|more)"
 
 
 def _file(program: str, path: str, line: str) -> Source:
@@ -47,7 +46,7 @@ def _file(program: str, path: str, line: str) -> Source:
             if hit := known.fullmatch(text):
                 yield _setting(program, hit[1], hit[2])
 
-    return source(rf"{_READ}(?: .{{0,120}})? {path}", read)
+    return source(rf"{OF_FILE} {path}", read)
 
 
 def _setting(program: str, name: str, value: str) -> Reading:
@@ -55,7 +54,7 @@ def _setting(program: str, name: str, value: str) -> Reading:
     return environment(f"{program} {name}", value, f"{program} has {name} set to {value}")
 
 
-_PREFIX = r"(?:/?[\w./-]{0,80}:)?(?:[0-9]{1,6}:)?\s{0,16}"
+_PREFIX = r"(?:/[\w./-]{0,80}:)?(?:[0-9]{1,6}:)?\s{0,16}"
 
 
 def _nginx_dump(lines: list[str], _: re.Match[str]) -> Iterator[Reading]:
@@ -184,7 +183,7 @@ _ROWS_POSTGRES = _sql_rows("postgresql", _POSTGRES).read
 _ROWS_MYSQL = _sql_rows("mysql", _MYSQL).read
 
 CONFIG: tuple[Source, ...] = (
-    source(rf"nginx -T|{_READ}(?: .{{0,120}})? /etc/nginx/\S{{1,80}}", _nginx_dump),
+    source(rf"nginx -T|{OF_FILE} /etc/nginx/\S{{1,80}}", _nginx_dump),
     source(r"redis-cli (?:.{0,80} )?(?i:config get) \S{1,60}(?: \S{1,60}){0,8}", _redis_get),
     source(r"redis-cli (?:.{0,80} )?(?i:info)(?: (?i:server|clients|memory|all))?", _redis_info),
     _file("redis", r"/etc/(?:redis/)?redis\S{0,40}\.conf", rf"{_PREFIX}({_REDIS})\s{{1,9}}({_VALUE})"),

@@ -5,10 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from bot.memory.facts.reading import Reading, Source, by_line, environment, source
+from bot.memory.facts.reading import KUBERNETES, Reading, Source, by_line, environment, source
 
 MOST_ROWS = 50
 _IMAGE = r"[a-z0-9][\w./-]{0,120}(?::[\w.-]{1,60})?(?:@sha256:[0-9a-f]{12,64})?"
+
+
+def _container(name: str, image: str) -> Reading | None:
+    if not re.fullmatch(r"[\w.-]{1,80}", name) or not re.fullmatch(_IMAGE, image):
+        return None
+    return environment(f"container {name}", image, f"the container {name} runs the image {image}")
 
 
 def _containers(lines: list[str], _: re.Match[str]) -> Iterator[Reading]:
@@ -17,10 +23,24 @@ def _containers(lines: list[str], _: re.Match[str]) -> Iterator[Reading]:
         return
     for line in lines[1:MOST_ROWS]:
         cells = re.split(r" {2,}", line.strip()[:400])
-        if len(cells) >= 5 and re.fullmatch(_IMAGE, cells[1]) and re.fullmatch(r"[\w.-]{1,80}", cells[-1]):
-            yield environment(
-                f"container {cells[-1]}", cells[1], f"the container {cells[-1]} runs the image {cells[1]}"
-            )
+        if len(cells) >= 5 and (found := _container(cells[-1], cells[1])):
+            yield found
+
+
+_COLUMN = re.compile(r"\{\{ ?\.([A-Za-z]{2,20}) ?\}\}")
+
+
+def _chosen_columns(lines: list[str], command: re.Match[str]) -> Iterator[Reading]:
+    """`docker ps --format`: the template says which column is which. Others than tabs may stand in a value."""
+    columns = _COLUMN.findall(command[2])
+    between = _COLUMN.split(command[2])[::2]
+    if not {"Names", "Image"} <= {*columns} or {*between[1:-1]} - {r"\t", "\t"} or between[0] or between[-1]:
+        return
+    name, image = columns.index("Names"), columns.index("Image")
+    for line in lines[1:MOST_ROWS] if command[1] else lines[:MOST_ROWS]:
+        cells = re.split(r" {3,}", line) if command[1] else line.split("\t")
+        if len(cells) == len(columns) and (found := _container(cells[name], cells[image])):
+            yield found
 
 
 def _nodes(lines: list[str], _: re.Match[str]) -> Iterator[Reading]:
@@ -30,7 +50,9 @@ def _nodes(lines: list[str], _: re.Match[str]) -> Iterator[Reading]:
     )
     if header is None:
         return
-    row = re.compile(r"([a-z0-9][\w.-]{0,100}) +\S{2,60} +\S{1,80} +\S{1,20} +v([0-9.]{3,12})\S{0,40}(?: |$)")
+    row = re.compile(
+        rf"([a-z0-9][\w.-]{{0,100}}) +\S{{2,60}} +\S{{1,80}} +\S{{1,20}} +v({KUBERNETES})(?: |$)"
+    )
     rows = [(hit[1], hit[2]) for line in lines[header + 1 :] if (hit := row.match(line))]
     if rows:
         yield environment(
@@ -66,6 +88,7 @@ CONTAINERS: tuple[Source, ...] = (
         ("CPU count", r" {0,3}CPUs: ([0-9]{1,4})$", ""),
         ("memory size", r" {0,3}Total Memory: ([0-9.]{1,9}[KMGT]iB)", ""))),
     source(r"(?:docker|podman|nerdctl) (?:ps|container ls)(?: -a| --no-trunc){0,2}", _containers),
+    source(r"(?:docker|podman|nerdctl) (?:ps|container ls)(?: -a)? --format[ =](table )?(.{1,200})", _chosen_columns),
     source(r"kubectl get (?:nodes?|no)(?: -o wide| -owide)?", _nodes),
     source(r"kubectl config current-context", by_line(("kubernetes context", r"([\w.@:/-]{1,120})$", "")), bare=True),
     source(r"kubectl cluster-info", by_line(

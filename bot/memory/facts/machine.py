@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from bot.memory.facts.reading import Reading, Source, by_line, environment, source
+from bot.memory.facts.reading import OF_FILE, Reading, Source, by_line, environment, source
 from bot.memory.facts.sizes import human, of_kib
 
 _OS = "operating system"
 _WORDS = r"[A-Za-z][\w .,()/:+-]{1,80}"
 _ARCH = r"(x86_64|x86-64|amd64|aarch64|arm64|armv7l|armhf|i[3-6]86|ppc64le|s390x|riscv64)"
 _KERNEL = r"([0-9]{1,3}\.[0-9]{1,4}\.[0-9A-Za-z._+~-]{1,60})"
-_CAT = r"(?:cat|head|tail|grep|egrep|less|more)(?: .{0,120})?"
 _SIZE = r"([0-9.]{1,9}(?:[BKMGTP]i?B?)?)"
 _NO_DISK = re.compile(
     r"(?:tmpfs|devtmpfs|udev|overlay|shm|none|squashfs|efivarfs|/dev/loop\S{0,10}|cgroup\S{0,10})"
@@ -153,7 +152,7 @@ def _bare(command: str, attribute: str, pattern: str, says: str = "") -> Source:
 
 
 MACHINE: tuple[Source, ...] = (
-    source(rf"{_CAT} /etc/(?:\*|os)-release|{_CAT} /usr/lib/os-release", by_line(
+    source(rf"{OF_FILE} /etc/(?:\*|os)-release|{OF_FILE} /usr/lib/os-release", by_line(
         (_OS, rf"PRETTY_NAME=\"?({_WORDS})\"?$", "the operating system is {}"))),
     _bare(r"cat /etc/(?:redhat|centos|rocky|almalinux|system)-release", _OS, _WORDS),
     source(r"cat /etc/alpine-release", by_line((_OS, r"([0-9]{1,2}\.[0-9.]{1,10})$", "the operating system is Alpine Linux {}")), bare=True),
@@ -165,7 +164,7 @@ MACHINE: tuple[Source, ...] = (
         ("kernel", rf" {{0,20}}Kernel: Linux {_KERNEL}", ""),
         ("architecture", rf" {{0,20}}Architecture: {_ARCH}", ""),
         ("virtualisation", r" {0,20}Virtualization: ([a-z][a-z0-9-]{1,20})", ""),
-        ("hardware model", r" {0,20}Hardware Model: ([\w .()/+-]{2,60})", ""))),
+        ("hardware model", r" {0,20}Hardware Model: ([\w .,()/+-]{2,60})", ""))),
     source(r"uname -(?:a|srvmpio|-all)", _uname_all),
     source(r"uname -(?:r|sr|srm|rm|mr|s -r)", _uname_parts, bare=True),
     _bare(r"uname -[mpi]|arch|dpkg --print-architecture", "architecture", _ARCH),
@@ -176,9 +175,9 @@ MACHINE: tuple[Source, ...] = (
         ("architecture", rf"(?:Architecture|架构)[:：] {{1,60}}{_ARCH}", ""),
         ("virtualisation", r" {0,4}(?:Hypervisor vendor|超管理器厂商)[:：] {1,60}([A-Za-z][\w-]{1,20})", ""))),
     source(r"nproc(?: --all)?|getconf _NPROCESSORS_ONLN", _count, bare=True),
-    source(rf"{_CAT} /proc/cpuinfo", _cpuinfo),
+    source(rf"{OF_FILE} /proc/cpuinfo", _cpuinfo),
     source(r"free(?: (-[hmgkb]))?(?: -[twl]){0,3}", _free),
-    source(rf"{_CAT} /proc/meminfo", _meminfo),
+    source(rf"{OF_FILE} /proc/meminfo", _meminfo),
     source(r"df(?: -[a-zA-Z]{1,4}| -x \w{1,12}| --\w{2,12}| /[\w./-]{0,80}){0,8}", _df),
     source(r"lsblk(?: .{0,80})?", _lsblk),
     source(r"mount|findmnt|cat /proc/mounts", _mounts),

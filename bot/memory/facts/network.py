@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from bot.memory.facts.reading import Reading, Source, by_line, environment, source
+from bot.memory.facts.reading import OF_FILE, Reading, Source, by_line, environment, source
 
 MOST_PORTS = 40
 _ADDRESS = r"(?:[0-9]{1,3}(?:\.[0-9]{1,3}){3}|[0-9a-f:]{2,45})"
@@ -71,6 +71,6 @@ NETWORK: tuple[Source, ...] = (
     source(r"netstat -[a-z46]{1,8}(?: -[a-z46]{1,8}){0,3}", _listening),
     source(r"ip (?:-4 |-br |-brief |-o |-c |-color ){0,3}(?:a|addr|address)(?: show| ls| list)?(?: \S{1,20}){0,3}", _addresses),
     source(r"ip (?:-4 )?(?:r|route|ro)(?: show| list| ls)?(?: default)?|route -n|netstat -rn", _route),
-    source(r"(?:cat|grep)(?: .{0,80})? /etc/resolv\.conf", _resolvers),
+    source(rf"{OF_FILE} /etc/resolv\.conf", _resolvers),
     source(r"hostname (?:-f|--fqdn)", by_line(("full host name", r"([a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63}){1,8})$", "")), bare=True),
 )  # fmt: skip

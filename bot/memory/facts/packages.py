@@ -102,7 +102,7 @@ _ARGS = r"(?: .{0,300})?"
 PACKAGES: tuple[Source, ...] = (
     source(rf"(?:dpkg|dpkg-query) (?:-l|--list){_ARGS}", _rows(
         rf"[ih]i  (?P<name>{_NAME})(?::{_ARCH})? {{1,80}}(?P<version>{_FULL}) {{1,80}}{_ARCH} .*")),
-    source(rf"(?:dpkg|dpkg-query) (?:-s|--status){_ARGS}|apt(?:-cache)? show{_ARGS}", _fields("Package", "Version")),
+    source(rf"(?:dpkg|dpkg-query) (?:-s|--status){_ARGS}", _fields("Package", "Version")),
     source(rf"dpkg-query -W{_ARGS}", _rows(rf"(?P<name>{_NAME})(?::{_ARCH})?[\t ](?P<version>{_FULL})(?:\n)?")),
     source(rf"dpkg-query (?:-W )?-f(?:=|ormat=)? ?\$\{{Version\}}(?:\\n)? (?:-W )?({_NAME})", _one_version, bare=True),
     source(rf"rpm -q --(?:qf|queryformat)(?: |=)%\{{VERSION\}}(?:\\n)? ({_NAME})", _one_version, bare=True),
@@ -111,9 +111,11 @@ PACKAGES: tuple[Source, ...] = (
     source(rf"apt-cache policy{_ARGS}|apt policy{_ARGS}", _policy),
     source(rf"rpm (?:-q|-qa|--query|-q -a){_ARGS}", _rows(
         rf"(?P<name>[A-Za-z][A-Za-z0-9.+_]{{0,40}}(?:-[A-Za-z0-9.+_]{{1,30}}){{0,5}}?)-(?P<version>[0-9][0-9A-Za-z.+~_^:]{{0,30}}-[0-9][0-9A-Za-z.+~_^]{{0,40}}?)(?:\.{_ARCH})?")),
-    source(rf"rpm (?:-qi|-q -i|-qip|-qai){_ARGS}", _fields(r"(?:Name|名称) {0,12}", r"(?:Version|版本) {0,12}")),
-    source(rf"(?:yum|dnf) (?:-q )?(?:list|list installed|list --installed|info){_ARGS}", _rows(
-        rf"(?P<name>{_NAME}?)\.{_ARCH} {{1,80}}(?P<version>{_FULL}) {{1,80}}[@a-z]\S{{0,60}}(?: {{1,40}}\S{{0,40}})?")),
+    source(rf"rpm (?:-qi|-q -i|-qai){_ARGS}", _fields(r"(?:Name|名称) {0,12}", r"(?:Version|版本) {0,12}")),
+    source(rf"(?:yum|dnf) (?:-q )?list{_ARGS}", _rows(
+        rf"(?P<name>{_NAME}?)\.{_ARCH} {{1,80}}(?P<version>{_FULL}) {{1,80}}(?:@\S{{1,60}}|installed)")),
+    source(rf"(?:yum|dnf) (?:-q )?list (?:--)?installed{_ARGS}", _rows(
+        rf"(?P<name>{_NAME}?)\.{_ARCH} {{1,80}}(?P<version>{_FULL}) {{1,80}}[\w.-]{{1,60}}")),
     source(rf"apk (?:info|list|version){_ARGS}", _rows(
         rf"(?P<name>{_NAME}?)-(?P<version>[0-9][0-9A-Za-z._]{{0,30}}-r[0-9]{{1,4}})(?: {_ARCH} .*\[installed\])?")),
     source(rf"(?:python3? -m )?pip3? (?:list|freeze){_ARGS}", _rows(

@@ -11,6 +11,12 @@ from storage.records import MemoryKind
 LONGEST_LINE = 500  # characters of a line that are looked at
 MOST_LINES = 3_000
 VERSION = r"[0-9]{1,8}(?:[._][0-9]{1,8}){0,5}(?:[a-z]|(?:p|rc|beta|alpha|b|u)[0-9]{1,5})?(?![0-9A-Za-z])"
+KUBERNETES = r"[0-9]{1,3}\.[0-9]{1,4}\.[0-9]{1,4}(?:[-+][0-9A-Za-z][0-9A-Za-z.+-]{0,40})?"  # with the distribution's own part
+# Commands that print one file: no second name may stand before the path that follows.
+OF_FILE = (
+    r"(?:(?:cat|head|tail|less|more)(?: -[\w-]{1,12}| [0-9]{1,6}){0,6}"
+    r"|e?grep(?: -[ABCEFPeinorvw0-9]{1,6}| --color=\w{1,8}){0,6} (?!-)(?:(?! -\w{0,8}h| --no)[^/]){1,120})"
+)
 LOOSE = r"[0-9]{1,8}(?:[._][0-9]{1,8}){0,5}"  # also where a word goes on behind it
 
 

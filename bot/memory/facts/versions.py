@@ -5,15 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from bot.memory.facts.reading import LOOSE, VERSION, Read, Reading, Source, software, source
+from bot.memory.facts.reading import KUBERNETES, LOOSE, VERSION, Read, Reading, Source, software, source
 
 V = f"({VERSION})"
 L = f"({LOOSE})"
+K = f"({KUBERNETES})"
 ASK = "(?:-v|-V|--version|version)"
 
 # (command line, program, pattern at the start of a line). The line names the program, so that nothing else does.
 _NAMED: tuple[tuple[str, str, str], ...] = (
-    (r"(?:nginx|openresty) -[vVtT]{1,2}", "nginx", rf"nginx version: (?:nginx|openresty)/{L}"),
+    (r"(?:nginx|openresty|tengine) -[vV]", "nginx", rf"nginx version: nginx/{L}"),
+    (r"(?:nginx|openresty|tengine) -[vV]", "openresty", rf"nginx version: openresty/{L}"),
+    (r"(?:nginx|openresty|tengine) -[vV]", "tengine", rf"(?i:tengine|nginx) version: Tengine/{L}"),
     (r"(?:redis|valkey)-server (?:--version|-v)", "redis-server", rf"(?:Redis|Valkey) server v={L} sha="),
     (r"redis-cli (?:--version|-v)", "redis-cli", rf"redis-cli {L}"),
     (r"redis-cli (?:.{0,80} )?info(?: server| all| everything)?", "redis-server", rf"redis_version:{L}$"),
@@ -54,10 +57,10 @@ _NAMED: tuple[tuple[str, str, str], ...] = (
     (r"crictl (?:-v|--version)", "crictl", rf"crictl version v?{L}"),
     (r"crictl version", "container runtime", rf"RuntimeVersion: {{1,4}}v?{L}"),
     (r"podman version", "podman", rf"Version: {{1,12}}{L}$"),
-    (r"kubectl version(?: .{0,40})?", "kubectl", rf"Client Version: (?:version\.Info\{{.{{0,60}}GitVersion:\")?v{L}"),
-    (r"kubectl version(?: .{0,40})?", "kubernetes", rf"Server Version: (?:version\.Info\{{.{{0,60}}GitVersion:\")?v{L}"),
-    (r"kubelet --version", "kubelet", rf"Kubernetes v{L}"),
-    (r"(?:kubeadm) version", "kubeadm", rf"kubeadm version: .{{0,60}}GitVersion:\"v{L}"),
+    (r"kubectl version(?: --client(?:=true)?| --short){0,2}", "kubectl", rf"Client Version: (?:version\.Info\{{.{{0,60}}GitVersion:\")?v{K}"),
+    (r"kubectl version(?: --client(?:=true)?| --short){0,2}", "kubernetes", rf"Server Version: (?:version\.Info\{{.{{0,60}}GitVersion:\")?v{K}"),
+    (r"kubelet --version", "kubelet", rf"Kubernetes v{K}"),
+    (r"(?:kubeadm) version", "kubeadm", rf"kubeadm version: .{{0,60}}GitVersion:\"v{K}"),
     (r"helm version(?: .{0,40})?", "helm", rf"version\.BuildInfo\{{Version:\"v{L}|v{L}\+g[0-9a-f]{{6,12}}$"),
     (r"etcd --version", "etcd", rf"etcd Version: {L}"),
     (r"etcdctl version", "etcdctl", rf"etcdctl version: {L}"),
@@ -157,6 +160,13 @@ def _generic(lines: list[str], command: re.Match[str]) -> Iterator[Reading]:
         yield software(name, hit[1])
 
 
+def _generic_bare(lines: list[str], command: re.Match[str]) -> Iterator[Reading]:
+    """Asked for their version alone, other programs print nothing but it. One number would be too little to tell."""
+    filled = [line.strip() for line in lines if line.strip()]
+    if len(filled) == 1 and (hit := re.fullmatch(rf"v?({VERSION})", filled[0])) and "." in hit[1]:
+        yield software(command[1], hit[1])
+
+
 def _docker(lines: list[str], _: re.Match[str]) -> Iterator[Reading]:
     """`docker version`: the client's and the server's parts; Version stands under the part's name."""
     part = ""
@@ -187,3 +197,4 @@ VERSIONS: tuple[Source, ...] = (
     ),
 )
 GENERIC = Source(_GENERIC, _generic)
+GENERIC_BARE = source(r"([a-z][a-z0-9_.+-]{1,30}) --version", _generic_bare, bare=True)
