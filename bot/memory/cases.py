@@ -28,21 +28,26 @@ _GOES_ON = re.compile(
     re.I,
 )
 _CAUSE = re.compile(
-    r"\b(?:root cause|caused by|causes?\b.{0,30}\b(?:is|was|:)|the cause|because|due to|the reason (?:is|was)|culprit|stems from|comes from|led to|triggered by|results? from|was blocking|since the)\b|\bcause\W{0,4}:"
-    r"|根本原因|根因|原因|由于|因为|导致|引起|造成|是被",
+    r"\b(?:root cause|caused by|causes?\b.{0,30}\b(?:is|was|:)|the cause|because|due to|the reason (?:is|was)|culprit|stems from|comes? from|came from|led to|triggered by|results? from|(?:was|is|were) blocking|blocked by|since the"
+    r"|(?:that|this)(?:'s| is| was) why|which is why|(?:the|root of the) (?:problem|issue|trouble) (?:is|was|lies)|turn(?:s|ed) out|to blame|responsible for|as a result of|owing to|brought on by|(?:was|were|got) (?:killed|held|starved|exhausted) by|explains (?:the|why))\b|\bcause\W{0,4}:"
+    r"|根本原因|根因|原因|由于|因为|导致|引起|造成|是被|问题(?:就)?(?:出)?在|症结|罪魁|起因|源于|归因|所致|结论[：:]"
+    r"|被[^，。]{1,30}(?:占用|占满|占了|打满|耗尽|挡住|卡住|锁住|阻塞|杀掉|杀死|撑满|写满|拖慢|拖垮)",
     re.I,
 )
 _SO = re.compile(r",? (?:so|therefore|which is why|hence)\b|所以|因此", re.I)
 _FIX = re.compile(
     r"\b(?:fix(?:ed)?|solution|resolve[ds]?|remedy|suggest|propose|recommend|i (?:have |just )?(?:restarted|reloaded|vacuumed|raised|lowered|increased|deleted|removed|cleared|renewed|allowed|opened|freed|killed|rolled|changed|set|updated|started|stopped|rotated|scaled|added|installed|enabled|disabled|cleaned|reverted|truncated|moved|extended|upgraded|restored|flushed)"
     r"|next step|should (?:be )?(?:restart|raise|lower|renew|free)\w{0,4}|after (?:restarting|the restart|a restart|reloading|clearing))\b"
+    r"|\b(?:i've|i have|i) (?:\w{2,10} )?(?:restarted|reloaded|started|stopped|deleted|removed|cleared|renewed|killed|changed|set|added|reverted|rolled)\b|would (?:fix|solve|resolve|help|let it)\b|you (?:could|can|may|need to|should) (?:run|set|add|remove|drop|raise|lower|restart|use|start|delete|move|exclude|renew|increase)\b"
+    r"|即可|就(?:能|可以|行)(?:了|恢复|解决|继续)?|请(?:执行|运行|重启|调整|修改)|改回|(?:改|调|设|换)(?:成|为|到|低|高|大|小)|我(?:已经?)?(?:把|删|停|改|重启|清|启动|回滚)"
     r"|建议|解决办法|解决方案|解决|修复|处理[：:]|已(?:将|用|经|把|重启|清理|调整|执行|恢复|放行|续期|扩容|回滚)|可以通过|重启.{0,40}(?:后|之后)|需要(?:调|改|扩|清|重启)|方案",
     re.I,
 )
 _NOTHING = re.compile(
     r"\b(?:could(?: not|n't) (?:find|determine|identify|reproduce|tell)|can(?:not|'t) (?:find|determine|identify|tell)|did(?: not|n't) find|found (?:no|nothing)|no (?:obvious |clear )?(?:cause|problem|issue|evidence)s?\b|(?:cause|reason) is (?:not |still )?(?:un)?(?:known|clear)"
-    r"|not (?:yet )?(?:sure|clear|known)|unclear|everything (?:looks|is|seems) (?:normal|fine|ok|healthy|good)|all (?:looks )?(?:good|fine|normal|healthy)|inconclusive|need(?: to know)? more|nothing (?:wrong|unusual|suspicious))\b"
-    r"|(?:没有?|未|无法)(?:能)?(?:找到|发现|确定|定位|查出|看出|判断)|原因(?:不明|未知|尚)|不确定|一切正常|都正常|没有?(?:异常|问题)|暂(?:时|未)(?:没|无)?",
+    r"|not (?:yet )?(?:sure|clear|known)|unclear|everything (?:looks|is|seems) (?:normal|fine|ok|healthy|good)|all (?:looks )?(?:good|fine|normal|healthy)|inconclusive|need(?: to know)? more|nothing (?:wrong|unusual|suspicious)"
+    r"|(?:have|has)(?: not|n't) (?:yet )?(?:been )?(?:verified|confirmed|proven|checked)|(?:un|not )(?:verified|confirmed|proven)|(?:might|may|could) be .{1,80}\bor\b)\b"
+    r"|(?:没有?|未|无法)(?:能)?(?:找到|发现|确定|定位|查出|看出|判断)|原因(?:不明|未知|尚)|(?:还没有?|尚未|未经|没有?)(?:确认|证实|验证)|可能是[^。]{1,40}(?:也可能|或者)|不确定|一切正常|都正常|没有?(?:异常|问题)|暂(?:时|未)(?:没|无)?",
     re.I,
 )
 _STOPPED = re.compile(
@@ -68,7 +73,7 @@ _CHANGES = re.compile(
     r"|redis-cli .{0,60}(?i:config set|flushall|flushdb|del|bgsave|client kill)\b.*|(?:psql|mysql|mariadb) .{0,200}(?i:alter |update |delete |insert |vacuum|reindex|pg_terminate_backend|pg_cancel_backend|set global|kill |drop |create |analyze |truncate ).*|rabbitmqctl (?:purge|stop|start|reset|set|delete).*"
 )
 _TITLE = re.compile(
-    r"^\W{0,6}(?:root cause|cause|evidence|fix|solution|proposed fix|symptom|根本原因|根因|原因|证据|修复|解决办法|解决方案|建议|现象|处理)\W{0,6}[:：]\W{0,4}",
+    r"^\W{0,6}(?:root cause|cause|evidence|fix|solution|proposed fix|symptom|根本原因|根因|原因|结论|证据|修复|解决办法|解决方案|处理建议|建议|方案|现象|处理)\W{0,6}[:：]\W{0,4}",
     re.I,
 )
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])|\n+")

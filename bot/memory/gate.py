@@ -11,7 +11,7 @@ _TO_THE_MODEL = re.compile(
     r"\b(?:instruction|prompt|rule|guideline|polic|restriction|safety)"
     r"|\bsystem prompt\b|\byou are now\b|\bdeveloper mode\b|\bjailbreak|\bpretend (?:to be|you)|\bact as (?:if|an?)\b"
     r"|\breveal (?:your|the) (?:prompt|instruction|secret|key)|\b(?:bypass|skip|without)\b.{0,20}\bapprovals?\b"
-    r"|\b(?:approve|run) (?:everything|anything|all commands)|<\|?(?:system|im_start|assistant)|\[/?inst\]"
+    r"|(?<!never )(?<!not )(?<!n't )\b(?:approve|run) (?:everything|anything|all commands)|<\|?(?:system|im_start|assistant)|\[/?inst\]"
     r"|(?:忽略|无视|忘记|不要理会|绕过).{0,12}(?:指令|指示|提示词|规则|限制|设定|审批)|系统提示词?|你现在是|扮演|开发者模式|越狱"
     r"|(?:跳过|不需要|无需|自动通过).{0,6}(?:审批|批准)",
     re.I,

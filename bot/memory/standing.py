@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.memory.records import Found, TakenBack
-from bot.memory.words import alike, content
+from bot.memory.words import alike, content, stems
 from storage.records import MemoryKind
 
 NEAR = 0.8  # share of words from which two free preferences are one
@@ -22,7 +22,8 @@ def taken_back(back: TakenBack, standing: Sequence[Found]) -> tuple[Found, ...]:
     theirs = [f for f in standing if f.kind is MemoryKind.USER_PREFERENCE and f.subject == back.subject]
     if not back.words:
         return tuple([f for f in theirs if not back.latest or f.source >= back.since][-1:])
-    return tuple(f for f in theirs if _about(f) & back.words)
+    words = stems(back.words)
+    return tuple(f for f in theirs if stems(_about(f)) & words)
 
 
 def said_before(found: Found, standing: Sequence[Found]) -> Found | None:

@@ -103,6 +103,7 @@ _STOP = frozenset(
         "will",
     ]
 )
+_ENDING = re.compile(r"(?<=[a-z]{3})(?:ing|ed|es|e|s)$")
 _ZH_STOP = re.compile(
     r"以后|今后|往后|从现在起|从现在开始|默认|记住|记得|每次|不要再|不要|别再|总是|始终|一直|永远|请|都|用|我的|我|你|的|了|吧|就|要|是|把|再"
     r"|给|那个|这个|刚才|之前|关于|不用|不需要|取消|忘掉|忘了|设置|偏好|要求|说过|说|还是|一律|千万|统一|改成|改为|一点|更|喜欢"
@@ -128,6 +129,11 @@ def content(text: str) -> frozenset[str]:
         if word and word not in _STOP:
             found.add(word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word)
     return frozenset(found)
+
+
+def stems(words: frozenset[str]) -> frozenset[str]:
+    """Words without their endings, to compare by: page, paged, paging. Names with digits or signs stay."""
+    return frozenset(_ENDING.sub("", word) if word.isalpha() and word.isascii() else word for word in words)
 
 
 def alike(one: frozenset[str], other: frozenset[str]) -> float:

@@ -21,10 +21,16 @@ _FORMATS = {
 }  # fmt: skip
 _LENGTHS = {
     "short": "short|brief|concise|terse|succinct|compact|shorter|简短|简洁|精简|简明|简单|短一?点|言简意赅",
-    "detailed": "detailed|verbose|long|longer|thorough|in detail|详细|详尽|具体一?点|细一?点",
+    "detailed": "detailed|verbose|wordy|long-winded|lengthy|long|longer|thorough|in detail|详细|详尽|啰嗦|冗长|具体一?点|细一?点",
 }  # fmt: skip
 _UNITS = "GiB|MiB|GB|MB|KiB|TiB|celsius|fahrenheit|摄氏度?|华氏度?"
 _ANSWERS = r"answers?|repl(?:y|ies)|respon[ds]\w{0,5}|write|speak|talk|explain|language|messages?|communicat\w{1,4}|回答|回复|答复|回我|说|讲|交流|沟通|解释|语言|写|输出"
+_TOO = re.compile(
+    r"\b(?:don't|do not|dont|never|stop) be(?:ing)? (?:so |too |that )?(\w{4,12})|\b(?:not|less|no more|no) (?:so |too |that |such )?(\w{4,12}) (?:answers?|replies|explanations?|ones)"
+    r"|\b(?:(?:don't|do not) (?:like|want|need)|hate|dislike|can't stand|tired of) (?:so |too |such |overly |your )?(\w{4,12}) (?:answers?|replies|explanations?|ones)"
+    r"|(?:别|不要|不用|别再|不要再|不喜欢|讨厌|受不了)(?:再)?(?:你)?(?:这么|那么|太|这样|那样)([\u4e00-\u9fff]{2})",
+    re.I,
+)
 _NEGATED = re.compile(
     r"\b(?:don't|do not|dont|never|no|not|stop|without|avoid|hate|dislike)\b|不要|别|不用|不再|禁止|讨厌|不喜欢|不想|勿|不许|永远不",
     re.I,
@@ -38,7 +44,7 @@ _DEFAULT_OF = {
 _NAME = r"[A-Za-z0-9][\w./:-]{0,60}"
 _SCOPE = re.compile(
     r"\b(?:when(?:ever)?|if|each time|every time|before|after) (?:i |you |we |it )?[^,.]{3,60}"
-    r"|\bon (?:the |all )?[\w-]{1,30} (?:hosts?|servers?|boxes|machines|cluster)\b|\bfor (?:the )?[\w-]{2,30} (?:questions?|hosts?|reports?|logs?|incidents?)\b"
+    r"|\bon (?:the |all )?(?!default\b)[\w-]{1,30} (?:hosts?|servers?|boxes|machines|cluster)\b|\bfor (?:the )?[\w-]{2,30} (?:questions?|hosts?|reports?|logs?|incidents?)\b"
     r"|(?:查|看|说|问|重启|执行|跑|在)[^，,。]{1,16}(?:的时候|时候|时)|在[^，,。]{1,16}上",
     re.I,
 )
@@ -94,15 +100,15 @@ def matters(text: str) -> Iterator[Matter]:
         if name := _default(what, words, text):
             yield Matter(f"default {what}{scope}", name)
             return
-    if (found := _one_of(_LENGTHS, text)) and re.search(
-        r"\b(?:answers?|repl|respon|explan|summar|be|keep|writ|output)\w{0,6}\b|回答|回复|答复|输出|结论|一点|些|说明|报告",
+    if (length := _length(text)) and re.search(
+        r"\b(?:answers?|repl|respon|explan|summar|be|keep|writ|output|ones)\w{0,6}\b|回答|回复|答复|输出|结论|一点|些|说明|报告|[这那太]么?",
         text,
         re.I,
     ):
-        yield Matter("answer length" + scope, found[0])
+        yield Matter("answer length" + scope, length)
         return
     if (found := _one_of(_FORMATS, text)) and re.search(
-        r"\b(?:answers?|output|show|use|format|as|in|prefer|give|with|print|over|like)\b|输出|格式|用|显示|展示|看",
+        r"\b(?:answers?|output|show|use|format|as|in|prefer|give|with|print|over|like|no more|ones)\b|输出|格式|用|显示|展示|看",
         text,
         re.I,
     ):
@@ -116,6 +122,17 @@ def matters(text: str) -> Iterator[Matter]:
         return
     if hit := re.search(r"\b(vim?|neovim|nvim|nano|emacs|vscode|vs code|helix|micro|ed)\b", text, re.I):
         yield Matter("editor" + scope, hit[1].lower())
+
+
+def _length(text: str) -> str | None:
+    """One length wished, or the other one denied: "not so short" is detailed."""
+    denied = [hit[hit.lastindex or 0] for hit in _TOO.finditer(text)]
+    for word in denied:
+        text = text.replace(word, "")
+    if found := _one_of(_LENGTHS, text):
+        return found[0]
+    other = _one_of(_LENGTHS, " ".join(denied))
+    return {"short": "detailed", "detailed": "short"}[other[0]] if other else None
 
 
 def _language(language: str, word: str, text: str, scope: str) -> Matter:

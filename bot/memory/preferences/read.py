@@ -16,6 +16,7 @@ from bot.memory.preferences.signals import (
     states,
     takes_back,
 )
+from bot.memory.preferences.spelling import simplified
 from bot.memory.records import Found, Heard, TakenBack
 from bot.memory.words import chinese, content
 from storage.records import MemoryKind
@@ -27,6 +28,8 @@ _ENGLISH_LEAD = re.compile(
     r"|for future reference|you should|you must|i want you to|i'd like you to|i need you to|(?:can|could|would|will) you|make sure (?:to|you|that you)|be sure to|<@\w{1,20}>)[,:]? ){1,6}",
     re.I,
 )
+_CUT = re.compile(r"[,;，；] ?(?:and |but |so |also )?")
+_REFERS_BACK = re.compile(r".{0,14}(?:这个|这样|那个|它|此)")
 _CLOSING = re.compile(
     r",? (?:so )?(?:please )?remember (?:that|this|it)(?: please)?[.!]?$|[，,] ?(?:请|你|要)?(?:记住|记一下|记好)(?:哦|了|吧)?[。!！]?$",
     re.I,
@@ -47,17 +50,28 @@ def preferences(heard: Heard, number: int) -> Iterator[Found | TakenBack]:
         text = sentence.text
         if "[redacted:" in text:
             continue
-        if takes_back(text) and not _new_one(text):
-            words = content(said_without_topic(text))
-            yield TakenBack(subject, words, not words and _weak(text), number)
-        elif not sentence.quoting and not no_preference(text) and states(text) and count < MOST:
+        if takes_back(text):
+            back, text = _parts(text)
+            if back:
+                words = content(said_without_topic(back))
+                yield TakenBack(subject, words, not words and _weak(back), number)
+        if text and not sentence.quoting and not no_preference(text) and states(text) and count < MOST:
             clause = _clause(text)
-            matter = next(matters(clause), None) or free(clause)
+            matter = next(matters(simplified(clause)), None) or free(clause)
             if not content(clause):
                 continue
             count += 1
             says = _says(clause, matter)
             yield Found(MemoryKind.USER_PREFERENCE, subject, matter.attribute, matter.value, says, "", number)
+
+
+def _parts(text: str) -> tuple[str, str]:
+    """What a sentence takes back, and what it states instead: either may be empty."""
+    for cut in list(_CUT.finditer(text))[:10]:
+        back, rest = text[: cut.start()], text[cut.end() :]
+        if takes_back(back) and states(rest) and not takes_back(rest):
+            return back, rest
+    return ("", text) if _new_one(text) else (text, "")
 
 
 def _new_one(text: str) -> bool:
@@ -80,11 +94,12 @@ def _clause(text: str) -> str:
     if chinese(text):
         start = signal_at(text)
         start = start if len(text) - start > 8 else 0  # "X，记住": what is to be kept stands before
+        start = 0 if _REFERS_BACK.match(text, start) else start
         return re.sub(
             r"^(?:另外|还有|那|顺便|对了|好的?|嗯)[，, ]?", "", text[start:] if start else text
         ).strip(" ，,")
     signal = re.search(
-        r"[,;] (?:and |but |so |also )?(?=(?:from now on|always|never|by default|please always|please never|going forward)\b)",
+        r"[,;] (?:and |but |so |also )?(?=(?:from now on|always|never|by default|please always|please never|going forward)\b(?!\W*$))",
         text,
         re.I,
     )

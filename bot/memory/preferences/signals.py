@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import re
 
+from bot.memory.preferences.phrases import CHINESE_PHRASES, ENGLISH_PHRASES
+from bot.memory.preferences.spelling import evened, simplified
+from bot.memory.preferences.vocabulary import LEAD, LEAD_ZH, SCOPE, THIRD, VERB
+
 # ---- what makes a sentence no preference, whatever words it holds
 
 _QUESTION = re.compile(
@@ -15,8 +19,11 @@ _QUESTION = re.compile(
 )
 # "Could you always …?", "能不能以后…？": a request in a question's clothes.
 _ASKED_FOR = re.compile(
-    r"\b(?:can|could|would|will) you (?:please )?(?:(?:always|never|from now on|in (?:the )?future|by default|remember (?:that|my|i))\b|.{3,120}\b(?:from now on|going forward|in (?:the )?future|by default)\b)"
-    r"|(?:能不能|可不可以|可以|麻烦你?|能否)(?:请)?(?:以后|今后|每次|默认|记住)",
+    r"\b(?:can|could|would|will) you (?:please |kindly |mind ){0,2}(?:(?:always|never|from now on|in (?:the )?future|by default|remember (?:that|my|i))\b|.{3,120}\b(?:from now on|going forward|in (?:the )?future|by default)\b)"
+    r"|\b(?:from now on|going forward|moving forward|henceforth|in (?:the )?future|by default|next time),? (?:can|could|would|will) you\b"
+    r"|^(?!(?:why|what|how|when|where|who|which|is|are|was|does|do|did|should|has|have)\b).{0,120}\b(?:from now on|going forward|in (?:the )?future|by default|always|never)\b.{0,120},? (?:ok(?:ay)?|alright|all right|please|pls|would you|will you|can you|deal)\s?\?+$"
+    r"|(?:能不能|可不可以|可以|麻烦你?|能否)(?:请)?(?:以后|今后|每次|默认|记住)"
+    r"|(?:以后|今后|往后|每次|默认)[^？?]{1,60}(?:行吗|好吗|可以吗|成吗|好不好|行不行|可不可以|可否|成不成)",
     re.I,
 )
 _REPORTED = re.compile(
@@ -46,7 +53,9 @@ _OF_OTHERS = re.compile(
 )
 _ONE_OFF = re.compile(
     r"\b(?:this time|this once|just once|for now|right now|for today|tonight|tomorrow|until (?:tomorrow|monday|friday)|for the moment"
-    r"|in (?:a|an|ten|five|[0-9]{1,3}) (?:minute|hour|sec|day|bit)s?|later today|this (?:week|month|morning|afternoon|evening)|for this (?:one|question|thread|incident)|once more|next (?:week|month))\b"
+    r"|in (?:a|an|ten|five|[0-9]{1,3}) (?:minute|hour|sec|day|bit)s?|later today|this (?:week|month|morning|afternoon|evening)|for this (?:one|question|thread|incident)|once more|next (?:week|month)"
+    r"|until (?:i|i'm|we|we're|the|then|lunch)|(?:i'm|i am|we're|we are) still|while (?:i'm|i am|we're|we are))\b"
+    r"|我(?:还|正|还正)?在(?:抓|查|跑|导|调|排查|处理|看|试|改|做|开会|吃饭|忙)|还没[^，。]{0,8}(?:完|好)|等我|等[^，。]{1,10}再"
     r"|这次|这一次|这回|先.{0,6}(?:这|一下)|暂时|今天|今晚|明天|现在(?!起|开始)|等会|待会|一会儿|分钟后|小时后|下午|再说",
     re.I,
 )
@@ -57,46 +66,33 @@ _WISH_ZH = re.compile(r"要|请|别|不要|记得|给我|通知|告诉|先|用|�
 
 # ---- what states a preference
 
-_LEAD = (
-    r"(?:(?:please|pls|also|and|but|so|then|ok(?:ay)?|hey|hi|btw|by the way|oh|actually|no|yes|well|thanks|right|opsthread|<@\w{1,20}>|@?bot|one more thing|just|in general|generally"
-    r"|you (?:should|must|can|need to|have to|may)|i(?:'d like| want| need|'d prefer| would like| expect) you to|(?:can|could|would|will) you|make sure (?:to|you|that you)|be sure to|let's|we|do)[,:]? (?:-|—)?\s?){0,5}"
-)
-_SCOPE = r"(?:(?:on|for|in|with|when|whenever|while|before|after|if|as for|during|regarding)\b[^,]{2,80}, ?)?"
-_SELF = r"(?:please|use|i|i'd|i'll|you|my|we|no|only|do|don't|never|always|not|just|let|all|when|whenever|if|for|on|in|any|every|be|be)"
-_THIRD = r"(?:it|this|that|the|they|he|she|these|those|there|our|everything|nothing|everyone|nobody)"
-_VERB = (
-    r"(?:use|answer|reply|respond|write|show|print|give|include|run|ask|check|look|tell|ping|notify|post|send|quote|format|convert|keep|start|put|add|avoid|skip"
-    r"|restart|reboot|delete|remove|touch|deploy|call|mention|tag|explain|summari[sz]e|list|sort|limit|prefer|treat|assume|read|query|connect|confirm|warn|open|take|set|make|stop|begin|report|display"
-    r"|talk|speak|refer|round|attach|link|paste|follow|leave|execute|do|be|have|get|go|say|let|remind|end|cc|page|bring|mark|escape|go|double-check|verify|try|switch|log|save|drop|kill|change"
-    r"|modify|edit|install|upgrade|update|wake|disturb|bother|guess|trust|exceed|push|commit|scale|truncate|redirect|pipe|cut|group|return|output|state|name|cite|prefix|wrap|ssh|sudo|dump|wait|work|order|highlight|translate|address|focus|process|access)"
-)
 _STRONG = re.compile(
     r"\b(?:from now on|from here on(?: out| in)?|from today(?: on)?|going forward|moving forward|henceforth|from this point on|for future reference|as of now|as of today|for (?:all|any|every) (?:your )?future \w{3,12}|in (?:the )?future(?! (?:releases?|versions?|updates?)))\b",
     re.I,
 )
 _STRONG_SUBJECT = re.compile(
-    rf"^{_LEAD}(?:from now on|going forward|moving forward|henceforth|in (?:the )?future|from today(?: on)?|from here on|as of (?:now|today))?[,:]? ?{_THIRD}\b",
+    rf"^{LEAD}(?:from now on|going forward|moving forward|henceforth|in (?:the )?future|from today(?: on)?|from here on|as of (?:now|today))?[,:]? ?(?!(?:the|our) (?:new )?default\b){THIRD}\b",
     re.I,
 )
 _ENGLISH = re.compile(
-    rf"^{_LEAD}{_SCOPE}{_LEAD}(?:always|never|don't ever|do not ever|dont ever|never ever) (?:again |ever )?{_VERB}\b"
-    rf"|^{_LEAD}(?:always|never)[,:]? (?:when|before|after|if)\b.{{2,80}}, ?{_VERB}\b"
-    rf"|^{_LEAD}(?:don't|do not|dont|please don't) {_VERB}\b.{{0,160}}\b(?:ever(?: again)?|any ?more|again)\b"
-    rf"|^{_LEAD}{_VERB}\b.{{1,160}},? (?:always|by default|every time|each time)[.!]?$"
-    rf"|^{_LEAD}{_VERB} (?:always|by default)\b"
-    rf"|^{_LEAD}by default,? (?:please )?(?:{_VERB}\b|i\b|my\b|only\b|don't\b|do not\b|never\b|all\b)"
-    rf"|^{_LEAD}default to\b|^{_LEAD}set (?:my|the) default [\w -]{{2,30}} to\b|\bmy (?:default|preferred|favou?rite|usual) [\w -]{{2,30}} (?:is|are|should be|will be)\b"
-    rf"|^{_LEAD}(?:the|your) default [\w -]{{2,30}} should be\b|^{_LEAD}(?:make|set) .{{2,60}} (?:the|my|your) default\b"
+    rf"^{LEAD}{SCOPE}{LEAD}(?:always|never|don't ever|do not ever|dont ever|never ever) (?:again |ever )?{VERB}\b"
+    rf"|^{LEAD}(?:always|never)[,:]? (?:when|before|after|if)\b.{{2,80}}, ?{VERB}\b"
+    rf"|^{LEAD}(?:don't|do not|dont|please don't) {VERB}\b.{{0,160}}\b(?:ever(?: again)?|any ?more|again)\b"
+    rf"|^{LEAD}{VERB}\b.{{1,160}},? (?:always|by default|every time|each time)[.!]?$"
+    rf"|^{LEAD}{VERB} (?:always|by default)\b"
+    rf"|^{LEAD}by default,? (?:please )?(?:{VERB}\b|i\b|my\b|only\b|don't\b|do not\b|never\b|all\b)"
+    rf"|^{LEAD}default to\b|^{LEAD}set (?:my|the) default [\w -]{{2,30}} to\b|\bmy (?:default|preferred|favou?rite|usual) [\w -]{{2,30}} (?:is|are|should be|will be)\b"
+    rf"|^{LEAD}(?:the|your) default [\w -]{{2,30}} should be\b|^{LEAD}(?:make|set) .{{2,60}} (?:the|my|your) default\b"
     r"|^.{0,40}\bmy (?:time ?zone|editor|shell|language|native language|working hours|on-call hours|namespace|cluster|branch|environment|units?) (?:is|are|should be)\b"
-    rf"|^{_LEAD}(?:remember|keep in mind|bear in mind|note|take note|don't forget|do not forget|make a note)(?:,? please)?(?: that\b|:|,| (?:i|i'm|my|we|our|to|not to|never|always|the|for me|this)\b)"
+    rf"|^{LEAD}(?:remember|keep in mind|bear in mind|note|take note|don't forget|do not forget|make a note)(?:,? please)?(?: that\b|:|,| (?:i|i'm|my|we|our|to|not to|never|always|the|for me|this)\b)"
     r"|\b(?:remember that|remember this|remember it|keep that in mind|please remember|bear that in mind)(?: please)?[.!]?$"
     r"|\bi(?:'d| would)? (?:\w{2,10} )?prefer\b|\bi(?:'d| would) (?:much )?rather\b|\bmy preference is\b"
     r"|\bi (?:always|never|only|generally|usually) (?:ever )?(?:want|need|use|like|work|prefer|expect)\b"
     r"|\bi (?:really )?(?:like|love|hate|dislike|don't like|do not like|can't stand) (?:my |your |the |to (?:see|get|have|read) )?(?:short|brief|concise|long|detailed|terse|verbose|answers?|replies|repl|tables?|bullet|raw|output|emojis?|lists?|summar|plain|graphs?|charts?|markdown|json|yaml)"
-    rf"|^{_LEAD}(?:every|each) time (?:you|i|we)\b.{{2,100}}, ?(?:please )?(?:{_VERB}|don't|never|always)\b"
-    rf"|^{_LEAD}(?:when|when?ever|if) (?:you|i|we)\b.{{2,100}},? ?(?:i mean|i want|please always|always|never)\b"
-    rf"|^{_LEAD}whenever (?:you|i)\b.{{2,100}}, ?(?:please )?{_VERB}\b"
-    rf"|^{_LEAD}(?:stop|quit) (?:using|posting|sending|showing|adding|including|asking|pinging|mentioning|tagging|summari[sz]ing|writing|answering|replying|apologi[sz]ing|explaining)\b"
+    rf"|^{LEAD}(?:every|each) time (?:you|i|we)\b.{{2,100}}, ?(?:please )?(?:{VERB}|don't|never|always)\b"
+    rf"|^{LEAD}(?:when|when?ever|if) (?:you|i|we)\b.{{2,100}},? ?(?:i mean|i want|please always|always|never)\b"
+    rf"|^{LEAD}whenever (?:you|i)\b.{{2,100}}, ?(?:please )?{VERB}\b"
+    rf"|^{LEAD}(?:stop|quit) (?:using|posting|sending|showing|adding|including|asking|pinging|mentioning|tagging|summari[sz]ing|writing|answering|replying|apologi[sz]ing|explaining)\b"
     r"|^(?:please )?(?:don't|do not) (?:use|add|send|include|write) (?:any )?(?:emojis?|tables?|markdown|bullet points?|jokes)[.!]?$|^(?:please )?no (?:more )?(?:emojis?|tables?|markdown|bullet points?|summaries|jokes|pings)(?: please| ever| any ?more)?[.!]?$"
     r"|\b(?:call me|address me as) [A-Z]\w{1,20}[.!]?$",
     re.I,
@@ -107,19 +103,18 @@ _NOT_ENGLISH = re.compile(
     r"|\bi(?:'d| would)? prefer (?:if we |to )?(?:wait|roll|restart|not to (?:restart|touch) (?:it|this))|\bi'd rather (?:wait|not (?:do|restart|touch) (?:it|that|this))",
     re.I,
 )
-_LEAD_ZH = r"(?:(?:请|麻烦|另外|还有|那|顺便|对了|好的?|嗯|你|您|我们?|那就|就|并且|同时|再|哦|也|能不能|可不可以|可以|能否|最好|希望|希望你|记住|记得|拜托|bot|机器人|@\S{1,20})[，,：: ]{0,2}){0,5}"
 _CHINESE = re.compile(
-    rf"(?:^|[，,；;：:] ?){_LEAD_ZH}(?:以后|今后|往后|从现在起|从现在开始|从今以后|从今天起|从今往后|打今天起|日后|下次开始|下次起)(?!再说|再看|再议)"
-    rf"|(?:^|[，,；;] ?){_LEAD_ZH}(?:请|要)?(?:牢?记住|记一下|记下来?|记着|谨记|别忘了|不要忘了)"
+    rf"(?:^|[，,；;：:] ?){LEAD_ZH}(?:以后|今后|往后|从现在起|从现在开始|从今以后|从今天起|从今往后|打今天起|日后|下次开始|下次起)(?!再说|再看|再议)"
+    rf"|(?:^|[，,；;] ?){LEAD_ZH}(?:请|要)?(?:牢?记住|记一下|记下来?|记着|谨记|别忘了|不要忘了)"
     r"|(?:请|要|帮我|给我)?(?:记住|记一下|记下来?|记着)(?:哦|了|吧|这一?点)?[。!！~]?$"
-    rf"|(?:^|[，,；;] ?){_LEAD_ZH}记得(?:以后|每次|要|先|一定|都|带|用|别|不要|我)"
-    rf"|(?:^|[，,；;] ?){_LEAD_ZH}(?:每次|每回|每当|凡是|只要)(?=.{{1,60}}(?:都|先|要|请|别|不要|必须|给|带|用))"
-    rf"|(?:^|[，,；;] ?){_LEAD_ZH}(?:默认|缺省)(?:情况下)?(?:先|就|都|只|请)?(?:看|用|使用|查|走|连|到|选|输出|显示|按|在|以|去|给|不|别|回答|操作|执行|带|加|展示|忽略)"
+    rf"|(?:^|[，,；;] ?){LEAD_ZH}记得(?:以后|每次|要|先|一定|都|带|用|别|不要|我)"
+    rf"|(?:^|[，,；;] ?){LEAD_ZH}(?:每次|每回|每当|凡是|只要)(?=.{{1,60}}(?:都|先|要|请|别|不要|必须|给|带|用))"
+    rf"|(?:^|[，,；;] ?){LEAD_ZH}(?:默认|缺省)(?:情况下)?(?:先|就|都|只|请)?(?:看|用|使用|查|走|连|到|选|输出|显示|按|在|以|去|给|不|别|回答|操作|执行|带|加|展示|忽略)"
     r"|(?:^|[，,；;] ?)(?:我的?|我们的?|把|将|请把)?默认的?(?:的|集群|命名空间|分支|主机|机器|环境|语言|编辑器|时区|数据库|项目|地域|区域|上下文|shell|仓库|namespace|集群名|输出格式|格式)(?:就?是|用|为|改成|改为|换成|设为|设成|改用|统一用|定为)"
-    rf"|(?:^|[，,；;] ?){_LEAD_ZH}(?:永远|绝对|再也|千万|万万|绝)(?:都)?(?:不要|别|不许|不能|不可以|不得|不准)"
-    rf"|(?:^|[，,；;] ?){_LEAD_ZH}(?:不要再|别再|不许再|不准再|请勿再|禁止|切勿|一律不|一概不)"
-    rf"|(?:^|[，,；;] ?){_LEAD_ZH}(?:总是|始终|一直|永远|一律|一概|统一|任何时候都)(?!用的|在用)(?:都|要|请|先|用|给|把|以|按|使用|说|回答|带|加|输出|显示|只)"
-    rf"|(?:^|[，,；;] ?)(?:请|回答|回复|输出|时间|命令|日志|大小|单位|结果|报告|{_LEAD_ZH})(?:都|全都|全部|一律|统一)(?:请)?(?:用|使用|按|以|改用|带上?|要|给)"
+    rf"|(?:^|[，,；;] ?){LEAD_ZH}(?:永远|绝对|再也|千万|万万|绝)(?:都)?(?:不要|别|不许|不能|不可以|不得|不准)"
+    rf"|(?:^|[，,；;] ?){LEAD_ZH}(?:不要再|别再|不许再|不准再|请勿再|禁止|切勿|一律不|一概不)"
+    rf"|(?:^|[，,；;] ?){LEAD_ZH}(?:总是|始终|一直|永远|一律|一概|统一|任何时候都)(?!用的|在用)(?:都|要|请|先|用|给|把|以|按|使用|说|回答|带|加|输出|显示|只)"
+    rf"|(?:^|[，,；;] ?)(?:请|回答|回复|输出|时间|命令|日志|大小|单位|结果|报告|{LEAD_ZH})(?:都|全都|全部|一律|统一)(?:请)?(?:用|使用|按|以|改用|带上?|要|给)"
     r"|我(?:个人)?(?:更|比较|还是|一般|平时|通常|一向|特别|很)?(?:喜欢|偏好|倾向于?|习惯)|我(?:很|最|特别)?(?:不喜欢|讨厌|不想看到?|不爱看)"
     r"|我希望(?:你)?(?:以后|每次|都|总是|始终|能?一直)|我说的?.{1,30}(?:都|就)?是?指的?(?:是)?|我的?(?:时区|编辑器|工作时间|值班时间|常用)[^，。]{0,8}是|我(?:人)?在(?:北京|上海|东八区|东京)时区"
 )
@@ -131,14 +126,20 @@ _AFTER_ZH = re.compile(
 
 _BACK = re.compile(
     r"^(?:(?:please|ok(?:ay)?|actually|hmm|oh|no|and|but|sorry|well|you can|can you|could you)[, ]{1,2}){0,4}"
-    r"(?:forget (?:that|it|this|about|what i|my|the|i\b|everything)|never ?mind\b|scratch that|cancel that|cancel (?:my|the) |undo that|take (?:that|it) back|i take (?:that|it) back|drop (?:that|the|my)|disregard (?:that|what)|ignore what i said"
+    r"(?:forget (?:that|it|this|about|what i|my|the|i\b|everything)|never ?mind\b|(?:scratch|strike|drop|disregard|ignore|cancel|undo) (?:that|what i|everything i|all i)\b|cancel that|cancel (?:my|the) |undo that|take (?:that|it) back|i take (?:that|it) back|drop (?:that|the|my)|disregard (?:that|what)|ignore what i said"
     r"|(?:you|i|we) (?:no longer|don't|do not|needn't|need not)(?: need| have)?\b(?=.{0,120}(?:no longer|any ?more|longer|needn't|need not))|(?:you|i|we) no longer\b|no longer (?:use|answer|show|need|run|prefer|ask|include|post|send|reply)\b"
-    r"|(?:you|i|we) (?:don't|do not) (?:need|have|want) (?:you )?to .{1,120}(?:any ?more|any longer)|don't (?:remember|bother with) (?:that|the|my)|that(?:'s| is) no longer|not any ?more|(?:remove|delete|clear|reset) (?:my|the|that) .{0,40}(?:preference|default|setting|rule|memor))",
+    r"|(?:you|i|we) (?:don't|do not) (?:need|have|want) (?:you )?to .{1,120}(?:any ?more|any longer)|don't (?:remember|bother with) (?:that|the|my)|that(?:'s| is) no longer|not any ?more|(?:you|i|we) (?:can|may) stop \w{2,20}ing\b|(?:let's |please )?go back to (?:your |the |my )?(?:default|old way|usual|normal (?:answers|format))|(?:you (?:can|may)|feel free to) (?:use|show|add|include|post|write|mention|ping|page|ask) .{2,80}\bagain[.!]?$|there(?:'s| is) no need (?:to|for) .{2,120}(?:any ?more|any longer)|(?:remove|delete|clear|reset) (?:my|the|that) .{0,40}(?:preference|default|setting|rule|memor))",
+    re.I,
+)
+_ALLOWED_AGAIN = re.compile(
+    r"\b(?:emojis?|tables?|lists?|bullet points?|bullets|charts?|graphs?|markdown|json|yaml|sudo|details|explanations|links|summaries|jokes|(?:short|long|detailed|brief) (?:answers|replies|ones)) (?:is|are) (?:\w{2,12} )?(?:fine|ok(?:ay)?|allowed|welcome|good|all ?right)(?: (?:by|with) me)?(?: again| now| after all| too)?[.!]?$"
+    r"|(?:表情|表格|列表|图表|链接|markdown|sudo|解释|命令|主机名)[^，。]{0,4}(?:可以|能)(?:再|继续)?(?:用|加|发|带|贴|写)了?[。!！]?$",
     re.I,
 )
 _BACK_ZH = re.compile(
     r"^(?:(?:请|那|好|嗯|哦|对了|还是|你|可以|把)[，, ]?){0,4}(?:算了|取消|忘掉|忘了|忘记|撤销|撤回|收回|作废|当我没说|不作数|清除|删掉|去掉)(?!.{0,10}(?:任务|部署|订单|发布|作业|pod|进程|文件|日志|订阅))"
-    r"|^(?:(?:请|那|好|现在|以后|你|可以|之前|刚才|我|也|就|已经)[，, ]?){0,4}(?:不用|不需要|不必|无需|用不着|不再需要|不再)(?:再|继续|都)?.{0,60}?了(?:吧|哈|啦)?[。!！~]?$|(?:不用了|不需要了|作废|取消(?:吧|掉)|不算数|算了吧?)[。!！~]?$",
+    r"|^(?:(?:请|那|好|现在|以后|你|可以|之前|刚才|我|也|就|已经)[，, ]?){0,4}(?:不用|不需要|不必|无需|用不着|不再需要|不再)(?:再|继续|都)?.{0,60}?了(?:吧|哈|啦)?[。!！~]?$|(?:不用了|不需要了|作废|取消(?:吧|掉)|不算数|算了吧?)[。!！~]?$"
+    r"|^[^，。]{1,14}(?:不用|不需要|不必|无需|不再|用不着)(?:再|继续|都)?(?:带|加|写|贴|发|附|显示|给|说|问|标|列|报|提醒|限制|禁)[^，。]{0,10}了(?:吧|哈|啦)?[。!！~]?$",
 )
 _LIFTED = re.compile(
     r"^(?:(?:please|ok(?:ay)?|and|but|so|well)[, ]{1,2}){0,3}(?:from now on|going forward|in (?:the )?future),? "
@@ -153,6 +154,7 @@ _BARE_BACK = re.compile(
 
 def no_preference(text: str) -> bool:
     """Questions, reported speech, sarcasm, conditions about others."""
+    text = evened(text)
     if _ASKED_FOR.search(text):
         return bool(_SARCASM.search(text) or _REPORTED_ZH.search(text))
     return bool(
@@ -166,15 +168,18 @@ def no_preference(text: str) -> bool:
 
 def states(text: str) -> bool:
     """Whether a sentence states a standing preference."""
+    text = evened(text)
     if strong := _STRONG.search(text):
         joint = re.search(r"[,;] ?(?:(?:and|but|so|also),? )?$", text[: strong.start()])
         clause = text[strong.start() :] if joint else text
-        if not _STRONG_SUBJECT.match(clause) and not re.match(rf"{_THIRD}\b", clause, re.I):
+        if not _STRONG_SUBJECT.match(clause) and not re.match(
+            rf"(?!(?:the|our) (?:new )?default\b){THIRD}\b", clause, re.I
+        ):
             return True
-    if _ENGLISH.search(text) and not _NOT_ENGLISH.search(text):
+    if (_ENGLISH.search(text) or ENGLISH_PHRASES.search(text)) and not _NOT_ENGLISH.search(text):
         return not _ONE_OFF.search(text)
-    if _CHINESE.search(text) and not _AFTER_ZH.search(text):
-        if _ONE_OFF.search(text) and not re.search(r"以后|今后|从现在|从今", text):
+    if (_CHINESE.search(text) or CHINESE_PHRASES.search(text)) and not _AFTER_ZH.search(text):
+        if _ONE_OFF.search(text) and not re.search(r"以后|今后|从(?:现在|今|明|下|本|这)", text):
             return False
         return not _COMPLAINT_ZH.search(text) or bool(_WISH_ZH.search(text))
     return False
@@ -182,7 +187,8 @@ def states(text: str) -> bool:
 
 def takes_back(text: str) -> bool:
     """Whether a sentence takes a preference back; a new one in the same sentence supersedes instead."""
-    return bool(_BACK.search(text) or _BACK_ZH.search(text) or lifts(text))
+    text = evened(text)
+    return bool(_BACK.search(text) or _BACK_ZH.search(text) or _ALLOWED_AGAIN.search(text) or lifts(text))
 
 
 def lifts(text: str) -> bool:
@@ -192,14 +198,12 @@ def lifts(text: str) -> bool:
 
 def signal_at(text: str) -> int:
     """Where in a Chinese sentence the clause with the signal begins; 0 for an English one."""
-    hit = _CHINESE.search(text)
-    return (
-        hit.start()
-        + len(text[hit.start() : hit.end()])
-        - len(text[hit.start() : hit.end()].lstrip("，,；;：: "))
-        if hit
-        else 0
-    )
+    text = simplified(text)
+    hits = [hit for known in (_CHINESE, CHINESE_PHRASES) if (hit := known.search(text))]
+    if not hits:
+        return 0
+    hit = min(hits, key=lambda hit: hit.start())
+    return hit.end() - len(hit[0].lstrip("，,；;：: "))
 
 
 _BARE_BACK_ZH = re.compile(
