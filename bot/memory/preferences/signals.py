@@ -84,7 +84,7 @@ _ENGLISH = re.compile(
     rf"|^{LEAD}default to\b|^{LEAD}set (?:my|the) default [\w -]{{2,30}} to\b|\bmy (?:default|preferred|favou?rite|usual) [\w -]{{2,30}} (?:is|are|should be|will be)\b"
     rf"|^{LEAD}(?:the|your) default [\w -]{{2,30}} should be\b|^{LEAD}(?:make|set) .{{2,60}} (?:the|my|your) default\b"
     r"|^.{0,40}\bmy (?:time ?zone|editor|shell|language|native language|working hours|on-call hours|namespace|cluster|branch|environment|units?) (?:is|are|should be)\b"
-    rf"|^{LEAD}(?:remember|keep in mind|bear in mind|note|take note|don't forget|do not forget|make a note)(?:,? please)?(?: that\b|:|,| (?:i|i'm|my|we|our|to|not to|never|always|the|for me|this)\b)"
+    rf"|^{LEAD}(?:(?:note|take note)(?: that\b|:|,| (?:i|i'm|my|we|our)\b)|(?:remember|keep in mind|bear in mind|don't forget|do not forget|make a note)(?:,? please)?(?: that\b|:|,| (?:i|i'm|my|we|our|to|not to|never|always|the|for me|this)\b))"
     r"|\b(?:remember that|remember this|remember it|keep that in mind|please remember|bear that in mind)(?: please)?[.!]?$"
     r"|\bi(?:'d| would)? (?:\w{2,10} )?prefer\b|\bi(?:'d| would) (?:much )?rather\b|\bmy preference is\b"
     r"|\bi (?:always|never|only|generally|usually) (?:ever )?(?:want|need|use|like|work|prefer|expect)\b"
@@ -119,7 +119,7 @@ _CHINESE = re.compile(
     r"|我希望(?:你)?(?:以后|每次|都|总是|始终|能?一直)|我说的?.{1,30}(?:都|就)?是?指的?(?:是)?|我的?(?:时区|编辑器|工作时间|值班时间|常用)[^，。]{0,8}是|我(?:人)?在(?:北京|上海|东八区|东京)时区"
 )
 _AFTER_ZH = re.compile(
-    r"^以后(?:我|我们)(?:自己)?(?:会|想|打算|来)|^以后(?:会|就会|还会|可能|应该会|的事)|^(?:我|我们)以后(?:会|就|想|打算)|不记得|记得(?:上次|之前|那次)|记住密码|^默认(?:是|的)"
+    r"^以后(?:我|我们)(?:自己)?(?:会|想|打算|来)|^以后(?:会|就会|还会|可能|应该会|的事)|^(?:我|我们)以后(?:会|就|想|打算)|(?:别|不要)再(?:报错|失败|超时|挂|崩|卡|丢|出错|出问题|出故障|告警|报警|断|掉线)|不记得|记得(?:上次|之前|那次)|记住密码|^默认(?:是|的)"
 )
 
 # ---- what takes a preference back

@@ -1,7 +1,7 @@
 """Pieces of patterns: what may lead a wish in, what limits it, whom it cannot be about, and what a bot can be asked to do."""
 
 LEAD = (
-    r"(?:(?:please|pls|also|and|but|so|then|ok(?:ay)?|hey|hi|btw|by the way|oh|actually|no|yes|well|thanks|right|opsthread|<@\w{1,20}>|@?bot|one more thing|just|in general|generally"
+    r"(?:(?:please|pls|kindly|also|and|but|so|then|ok(?:ay)?|hey|hi|btw|by the way|oh|actually|no|yes|well|thanks|right|opsthread|<@\w{1,20}>|@?bot|one more thing|just|in general|generally"
     r"|you (?:should|must|can|need to|have to|may)|i(?:'d like| want| need|'d prefer| would like| expect) you to|(?:can|could|would|will) you|make sure (?:to|you|that you)|be sure to|let's|we|do)[,:]? (?:-|—)?\s?){0,5}"
 )
 SCOPE = r"(?:(?:on|for|in|with|when|whenever|while|before|after|if|as for|during|regarding)\b[^,]{2,80}, ?)?"
