@@ -118,7 +118,7 @@ def _plain(tokens: list[str]) -> tuple[str, ...] | None:
             return None
         if _ASSIGNMENT.match(words[0]):
             words.pop(0)
-        elif name in _VALUED:
+        elif name in _VALUED and words[1:] not in (["-V"], ["--version"]):
             words.pop(0)
             while words and words[0].startswith("-"):
                 words = words[2:] if words[0] in _VALUED[name] else words[1:]

@@ -154,7 +154,8 @@ def _generic(lines: list[str], command: re.Match[str]) -> Iterator[Reading]:
     name = command[1]
     line = next((line for line in lines if line.strip()), "")
     known = re.compile(
-        rf"(?:GNU )?{re.escape(name)}(?: \([\w .+~/-]{{1,60}}\))?(?:,? version:?|:)?[ -]v?({VERSION})", re.I
+        rf"(?:GNU )?{re.escape(name)}(?: \([\w .+~/-]{{1,60}}\))?(?:,? {{1,2}}(?:-- )?version:?|:)?[ -]v?({VERSION})",
+        re.I,
     )
     if hit := known.match(line):
         yield software(name, hit[1])

@@ -75,7 +75,7 @@ def matters(text: str) -> Iterator[Matter]:
     scope = _scope(text)
     no = bool(_NEGATED.search(text))
     if (found := _one_of(_LANGUAGES, text)) and re.search(
-        rf"\b(?:in|use|speak|prefer)\b|用|{_ANSWERS}", text, re.I
+        rf"\b(?:in|use|speak|prefer|switch|back to)\b|用|换|改|切|都|{_ANSWERS}", text, re.I
     ):
         yield _language(*found, text, scope)
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from bot.memory.preferences.vocabulary import LEAD, LEAD_ZH, THIRD, VERB
+from bot.memory.preferences.vocabulary import ANY_VERB, LEAD, LEAD_ZH, THIRD, VERB
 
 _ORDER = rf"(?:{VERB}|don't|do not|never|always|only|no)"
 _OTHERWISE = (
@@ -21,6 +21,11 @@ ENGLISH_PHRASES = re.compile(
     rf"|^{LEAD}for (?!(?:some|no|what|whatever|any) reason)[^,]{{2,40}}? (?:please )?(?:always|never) {_SHOWN}\b"
     rf"|^{LEAD}(?:on|in|with|when|after|before) [^,]{{2,60}}? (?:please )?(?:always|never) (?:give|show|tell|send|ask) me\b"
     rf"|[,;] (?:so|therefore|hence),? (?:please )?(?:{VERB}\b[^?]{{1,120}},? (?:always|by default|every time|each time)[.!]?$|(?:please )?(?:always|never) {VERB}\b)"
+    rf"|^{LEAD}(?:always|never) (?:{VERB}|{ANY_VERB})\b|(?:[;:]|, so|, and so|, please) (?:please |so |and )?(?:always|never) (?:{VERB}|{ANY_VERB})\b"
+    r"|\bi (?:really |usually |generally |always )?(?:like|love|hate|dislike|don't like) (?:to (?:see|get|have|read|know)|seeing|getting|reading|(?:it )?when you)\b"
+    rf"|^{LEAD}(?:every time|each time|when ?ever) [^,]{{2,80}}, ?(?:please )?{VERB} (?:me|us|the|an?|my|it|them|to|in|at|for|with|only|also|all|by|on|first)\b"
+    rf"|^{LEAD}(?:i'd like|i want|i would like|i need|give me|show me) .{{2,80}} by default[.!]?$"
+    r"|\b(?:can we|let's|could we) agree (?:that|to|on)\b.{2,120}\b(?:always|never|from now on)\b"
     r"|\bwould you mind (?:always|never) \w{2,20}ing\b"
     rf"|^{LEAD}no (?:more )?\w{{3,20}}(?: \w{{3,20}})?(?:,? please)?,? ever(?: again)?[.!]?$"
     rf"|^{LEAD}you (?:don't|do not|needn't|need not) (?:have to |need to )?{VERB}\b.{{1,120}}\b(?:each|every)(?: single)? time\b"
@@ -37,7 +42,7 @@ CHINESE_PHRASES = re.compile(
     rf"|{_BEGIN}(?:帮|给)(?:我|忙)(?:记住|记着|记下|记一下)[，,：: ]"
     r"|我(?:说|提到?|讲|指)的?[^，。]{1,20}(?:默认|一律|一般|都)(?:都|就)?(?:是|指)"
     rf"|(?:没有?(?:经过?)?|未经过?|不经过?)(?:我|本人)(?:的)?[^，。]{{0,6}}(?:同意|允许|批准|确认|许可|点头)[^，。]{{0,3}}[，, ]?[^，。]{{0,6}}{_DO_NOT}"
-    rf"|^[^，。]{{1,16}}(?:永远|绝对|千万|一律|一概|万万){_DO_NOT}"
+    rf"|(?:^|[，,；;] ?)[^，。]{{1,16}}(?:永远|绝对|千万|一律|一概|万万){_DO_NOT}"
     r"|(?:没有?|未|不)(?:特别|特意|另外|单独|专门|明确)(?:说明|指定|注明|交代|说|提)(?:的话|时)?[，, ]?(?:就|都|则|一律|默认|按)|除非(?:我)?(?:另外?|特别|特意|单独|明确)(?:有)?(?:说明|说|指定|要求|交代)"
     r"|(?:定|立|约|约定|说好|加|有)(?:了)?(?:一?个|一?条|下)?(?:规矩|规则|约定|原则|习惯)[，,：:]|我的(?:规矩|规则|原则)是"
     rf"|{_BEGIN}(?:后面|之后|后续)(?!会|没|不|还|又|再)(?=[^，。]{{0,20}}(?:都|一律|统一|全部)(?:先|用|按|给|带|要|请|改|写|发|别|不要|走|看))"
@@ -48,5 +53,6 @@ CHINESE_PHRASES = re.compile(
     r"|^(?![这那它])[^，。]{1,8}以后(?:都|一律|统一|全部|就)?(?:用(?!不|户|了)|按|请|别|不要|给(?!不)|改成|改用|带上|写|发(?!现|生|布)|记得)"
     rf"|{_BEGIN}(?:但凡|一旦)[^，。]{{1,20}}[，,]?(?:就|都|马上|立刻|立即|先|请|要){{0,2}}(?:通知|告诉|叫我|给我|贴|发|问我|停|提醒)"
     r"|我(?:这边|这里|们)?(?:一般|平时|通常|向来|历来)(?:都|就|只)?(?:用|看|在|按|走|查|连|要)(?!过|了)|我只(?:看得懂|习惯|认|会用|用)(?!过|了)"
+    rf"|{_BEGIN}每(?:次|回)都(?:请|给|附|带|先|把|写|贴|发|说|加|用|列|标|问)|^[^，。]{{1,10}}请(?:一律|统一|都|全部|始终|总是|务必)"
     rf"|{_BEGIN}下(?:次|回)(?:记得|请|先|别|不要|直接|遇到|碰到|看到|用|给)"
 )

@@ -22,6 +22,7 @@ _ASKED_FOR = re.compile(
     r"\b(?:can|could|would|will) you (?:please |kindly |mind ){0,2}(?:(?:always|never|from now on|in (?:the )?future|by default|remember (?:that|my|i))\b|.{3,120}\b(?:from now on|going forward|in (?:the )?future|by default)\b)"
     r"|\b(?:from now on|going forward|moving forward|henceforth|in (?:the )?future|by default|next time),? (?:can|could|would|will) you\b"
     r"|^(?!(?:why|what|how|when|where|who|which|is|are|was|does|do|did|should|has|have)\b).{0,120}\b(?:from now on|going forward|in (?:the )?future|by default|always|never)\b.{0,120},? (?:ok(?:ay)?|alright|all right|please|pls|would you|will you|can you|deal)\s?\?+$"
+    r"|^(?:can|could) we agree\b"
     r"|(?:能不能|可不可以|可以|麻烦你?|能否)(?:请)?(?:以后|今后|每次|默认|记住)"
     r"|(?:以后|今后|往后|每次|默认)[^？?]{1,60}(?:行吗|好吗|可以吗|成吗|好不好|行不行|可不可以|可否|成不成)",
     re.I,
@@ -67,7 +68,7 @@ _WISH_ZH = re.compile(r"要|请|别|不要|记得|给我|通知|告诉|先|用|�
 # ---- what states a preference
 
 _STRONG = re.compile(
-    r"\b(?:from now on|from here on(?: out| in)?|from today(?: on)?|going forward|moving forward|henceforth|from this point on|for future reference|as of now|as of today|for (?:all|any|every) (?:your )?future \w{3,12}|in (?:the )?future(?! (?:releases?|versions?|updates?)))\b",
+    r"\b(?:from now on|from here on(?: out| in)?|from today(?: on)?|going forward|moving forward|henceforth|from this point on|for future reference|as of now|as of today|for (?:all|any|every) (?:your )?future \w{3,12}|in (?:the )?future(?! (?:tense|releases?|versions?|updates?)))\b",
     re.I,
 )
 _STRONG_SUBJECT = re.compile(
@@ -82,7 +83,7 @@ _ENGLISH = re.compile(
     rf"|^{LEAD}{VERB} (?:always|by default)\b"
     rf"|^{LEAD}by default,? (?:please )?(?:{VERB}\b|i\b|my\b|only\b|don't\b|do not\b|never\b|all\b)"
     rf"|^{LEAD}default to\b|^{LEAD}set (?:my|the) default [\w -]{{2,30}} to\b|\bmy (?:default|preferred|favou?rite|usual) [\w -]{{2,30}} (?:is|are|should be|will be)\b"
-    rf"|^{LEAD}(?:the|your) default [\w -]{{2,30}} should be\b|^{LEAD}(?:make|set) .{{2,60}} (?:the|my|your) default\b"
+    rf"|^{LEAD}(?:the|your) default [\w -]{{2,30}} should be\b|^{LEAD}(?:make|set) .{{2,60}} (?:(?:my|your) default\b|the default[.!]?$)"
     r"|^.{0,40}\bmy (?:time ?zone|editor|shell|language|native language|working hours|on-call hours|namespace|cluster|branch|environment|units?) (?:is|are|should be)\b"
     rf"|^{LEAD}(?:(?:note|take note)(?: that\b|:|,| (?:i|i'm|my|we|our)\b)|(?:remember|keep in mind|bear in mind|don't forget|do not forget|make a note)(?:,? please)?(?: that\b|:|,| (?:i|i'm|my|we|our|to|not to|never|always|the|for me|this)\b))"
     r"|\b(?:remember that|remember this|remember it|keep that in mind|please remember|bear that in mind)(?: please)?[.!]?$"
@@ -128,7 +129,7 @@ _BACK = re.compile(
     r"^(?:(?:please|ok(?:ay)?|actually|hmm|oh|no|and|but|sorry|well|you can|can you|could you)[, ]{1,2}){0,4}"
     r"(?:forget (?:that|it|this|about|what i|my|the|i\b|everything)|never ?mind\b|(?:scratch|strike|drop|disregard|ignore|cancel|undo) (?:that|what i|everything i|all i)\b|cancel that|cancel (?:my|the) |undo that|take (?:that|it) back|i take (?:that|it) back|drop (?:that|the|my)|disregard (?:that|what)|ignore what i said"
     r"|(?:you|i|we) (?:no longer|don't|do not|needn't|need not)(?: need| have)?\b(?=.{0,120}(?:no longer|any ?more|longer|needn't|need not))|(?:you|i|we) no longer\b|no longer (?:use|answer|show|need|run|prefer|ask|include|post|send|reply)\b"
-    r"|(?:you|i|we) (?:don't|do not) (?:need|have|want) (?:you )?to .{1,120}(?:any ?more|any longer)|don't (?:remember|bother with) (?:that|the|my)|that(?:'s| is) no longer|not any ?more|(?:you|i|we) (?:can|may) stop \w{2,20}ing\b|(?:let's |please )?go back to (?:your |the |my )?(?:default|old way|usual|normal (?:answers|format))|(?:you (?:can|may)|feel free to) (?:use|show|add|include|post|write|mention|ping|page|ask) .{2,80}\bagain[.!]?$|there(?:'s| is) no need (?:to|for) .{2,120}(?:any ?more|any longer)|(?:remove|delete|clear|reset) (?:my|the|that) .{0,40}(?:preference|default|setting|rule|memor))",
+    r"|(?:you|i|we) (?:don't|do not) (?:need|have|want) (?:you )?to .{1,120}(?:any ?more|any longer)|don't (?:remember|bother with) (?:that|the|my)|that(?:'s| is) no longer|not any ?more|(?:you|i|we) (?:can|may) stop \w{2,20}ing\b|(?:let's |please )?go back to (?:your |the |my )?(?:default|old way|usual|normal (?:answers|format))|(?:you (?:can|may)|feel free to) (?:use|show|add|include|post|write|mention|ping|page|ask) .{2,80}\bagain[.!]?$|(?:there(?:'s| is) )?no need (?:to|for) .{2,120}(?:any ?more|any longer)|(?:remove|delete|clear|reset) (?:my|the|that) .{0,40}(?:preference|default|setting|rule|memor))",
     re.I,
 )
 _ALLOWED_AGAIN = re.compile(
