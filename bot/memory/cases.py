@@ -30,7 +30,7 @@ _GOES_ON = re.compile(
 )
 _CAUSE = re.compile(
     r"\b(?:root cause|caused by|causes?\b.{0,30}\b(?:is|was|:)|the cause|because|due to|the reason (?:is|was)|culprit|stems from|comes? from|came from|led to|triggered by|results? from|(?:was|is|were) blocking|blocked by|since the"
-    r"|(?:that|this)(?:'s| is| was) why|which is why|(?:the|root of the) (?:problem|issue|trouble) (?:is|was|lies)|turn(?:s|ed) out|to blame|responsible for|as a result of|owing to|brought on by|(?:was|were|got) (?:killed|held|starved|exhausted) by|explains (?:the|why))\b|\bcause\W{0,4}:"
+    r"|(?:that|this)(?:'s| is| was) (?:why|what)|which is why|(?:the|root of the) (?:problem|issue|trouble) (?:is|was|lies)|turn(?:s|ed) out|to blame|responsible for|as a result of|owing to|brought on by|(?:was|were|got) (?:killed|held|starved|exhausted) by|explains (?:the|why)|(?:saturat|exhaust|starv|hogg)\w{1,4})\b|\bcause\W{0,4}:"
     r"|根本原因|根因|原因|由于|因为|导致|引起|造成|是被|问题(?:就)?(?:出)?在|症结|罪魁|起因|根源|源于|归因|所致|结论[：:]|因(?![此而为子素果])[^，。]{2,20}"
     r"|被[^，。]{1,30}(?:占用|占满|占了|打满|耗尽|挡住|卡住|锁住|阻塞|杀掉|杀死|撑满|写满|拖慢|拖垮)",
     re.I,
@@ -40,7 +40,7 @@ _FIX = re.compile(
     r"\b(?:fix(?:ed)?|solution|resolve[ds]?|remedy|suggest|propose|recommend|i (?:have |just )?(?:restarted|reloaded|vacuumed|raised|lowered|increased|deleted|removed|cleared|renewed|allowed|opened|freed|killed|rolled|changed|set|updated|started|stopped|rotated|scaled|added|installed|enabled|disabled|cleaned|reverted|truncated|moved|extended|upgraded|restored|flushed)"
     r"|next step|should (?:be )?(?:restart|raise|lower|renew|free)\w{0,4}|after (?:restarting|the restart|a restart|reloading|clearing))\b"
     r"|\b(?:i've|i have|i) (?:\w{2,10} )?(?:restarted|reloaded|started|stopped|deleted|removed|cleared|renewed|killed|changed|set|added|reverted|rolled)\b|would (?:fix|solve|resolve|help|let it)\b|^(?:lower|raise|set|add|remove|restart|increase|decrease|drop|renew|move|change|run|use|free|delete|extend|start|stop|roll|scale|enable|disable|upgrade|exclude|open|reload|revert) |you (?:could|can|may|need to|should) (?:run|set|add|remove|drop|raise|lower|restart|use|start|delete|move|exclude|renew|increase)\b"
-    r"|即可|就(?:能|可以|行)(?:了|恢复|解决|继续)?|请(?:执行|运行|重启|调整|修改)|改回|(?:改|调|设|换)(?:成|为|到|低|高|大|小)|我(?:已经?)?(?:把|删|停|改|重启|清|启动|回滚)"
+    r"|即可|就(?:能|可以|行)(?:了|恢复|解决|继续)?|请(?:执行|运行|重启|调整|修改)|改回|(?:改|调|设|换)(?:成|为|到|低|高|大|小)|我(?:已经?)?(?:把|删|停|改|重启|清|启动|回滚|装|加|换|升|扩|关|开|续|挂|恢复|调)"
     r"|建议|解决办法|解决方案|解决|修复|处理[：:]|已(?:将|用|经|把|重启|清理|调整|执行|恢复|放行|续期|扩容|回滚)|可以通过|重启.{0,40}(?:后|之后)|需要(?:调|改|扩|清|重启)|方案",
     re.I,
 )

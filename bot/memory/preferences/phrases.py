@@ -26,6 +26,7 @@ ENGLISH_PHRASES = re.compile(
     rf"|^{LEAD}(?:every time|each time|when ?ever) [^,]{{2,80}}, ?(?:please )?{VERB} (?:me|us|the|an?|my|it|them|to|in|at|for|with|only|also|all|by|on|first)\b"
     rf"|^{LEAD}(?:i'd like|i want|i would like|i need|give me|show me) .{{2,80}} by default[.!]?$"
     r"|\b(?:can we|let's|could we) agree (?:that|to|on)\b.{2,120}\b(?:always|never|from now on)\b"
+    rf"|^{LEAD}prefer (?!not\b)[^,]{{2,60}} (?:over|to|rather than|instead of)\b|^{LEAD}(?:always|never),? ever (?:{VERB}|{ANY_VERB})\b"
     r"|\bwould you mind (?:always|never) \w{2,20}ing\b"
     rf"|^{LEAD}no (?:more )?\w{{3,20}}(?: \w{{3,20}})?(?:,? please)?,? ever(?: again)?[.!]?$"
     rf"|^{LEAD}you (?:don't|do not|needn't|need not) (?:have to |need to )?{VERB}\b.{{1,120}}\b(?:each|every)(?: single)? time\b"
@@ -54,5 +55,6 @@ CHINESE_PHRASES = re.compile(
     rf"|{_BEGIN}(?:但凡|一旦)[^，。]{{1,20}}[，,]?(?:就|都|马上|立刻|立即|先|请|要){{0,2}}(?:通知|告诉|叫我|给我|贴|发|问我|停|提醒)"
     r"|我(?:这边|这里|们)?(?:一般|平时|通常|向来|历来)(?:都|就|只)?(?:用|看|在|按|走|查|连|要)(?!过|了)|我只(?:看得懂|习惯|认|会用|用)(?!过|了)"
     rf"|{_BEGIN}每(?:次|回)都(?:请|给|附|带|先|把|写|贴|发|说|加|用|列|标|问)|^[^，。]{{1,10}}请(?:一律|统一|都|全部|始终|总是|务必)"
+    r"|^(?:监控|日志|统计|查询|指标|报表|报告|图表|告警|结果|回答|输出|查|看)[^，。默]{0,8}默认(?:先|就|都|只)?(?:看|用|查|忽略|跳过|给|取|展示|显示|输出|按|排除)(?!的|了|不)"
     rf"|{_BEGIN}下(?:次|回)(?:记得|请|先|别|不要|直接|遇到|碰到|看到|用|给)"
 )

@@ -31,7 +31,7 @@ _REPORTED = re.compile(
     r"\b(?:he|she|they|boss|manager|lead|cto|ceo|someone|somebody|people|everyone|vendor|customers?|clients?|colleagues?|team|guys?|docs?|documentation"
     r"|manual|runbook|wiki|readme|article|guide|post|book|ticket|email|alert|message|log|logs|error|output|script|comment|bob|alice|<@\w{1,20}>|@\w{1,30})"
     r"(?:'s)?,? (?:\w{1,12} )?(?:said|says|say|told|tells|asked|asks|wrote|writes|recommends?|recommended|suggests?|suggested|claims?|thinks?|insists?|wants?|wanted|prefers?|likes?|prints?|shows?|reads|keeps? saying|mentioned|states?)\b"
-    r"|\baccording to\b|\bapparently\b|\bit (?:says|said)\b|\bi (?:was|am) told\b|\bi(?:'ve)? (?:heard|read)\b|\bquote\b.{0,10}:"
+    r"|\baccording to\b|\bapparently\b|\bit (?:says|said)\b|\bi (?:was|am) told\b|\bi(?:'ve)? (?:heard|read (?:that|somewhere|in|about|on))\b|\bquote\b.{0,10}:"
     r"|\b(?!i\b|I\b)[A-Z][a-z]{2,15} (?:said|says|told me|wants|prefers|insists|asked)\b",
     re.I,
 )
@@ -61,14 +61,14 @@ _ONE_OFF = re.compile(
     re.I,
 )
 _COMPLAINT_ZH = re.compile(
-    r"失败|报错|出现|崩溃|超时|出错|卡住|卡死|很慢|好慢|变慢|满了|挂掉|挂了|丢|重复|不行|没有?反应|有问题|502|504|不了|不上|才能|起不来|断开|连不上|异常|变(?:高|低)|很高|飙"
+    r"失败|报错|出现|崩溃|超时|出错|卡住|卡死|很慢|好慢|变慢|满了|挂掉|挂了|丢|重复|不行|烦死|真烦|无语|离谱|没有?反应|有问题|502|504|不了|不上|才能|起不来|断开|连不上|异常|变(?:高|低)|很高|飙"
 )
 _WISH_ZH = re.compile(r"要|请|别|不要|记得|给我|通知|告诉|先|用|带|除非|只")
 
 # ---- what states a preference
 
 _STRONG = re.compile(
-    r"\b(?:from now on|from here on(?: out| in)?|from today(?: on)?|going forward|moving forward|henceforth|from this point on|for future reference|as of now|as of today|for (?:all|any|every) (?:your )?future \w{3,12}|in (?:the )?future(?! (?:tense|releases?|versions?|updates?)))\b",
+    r"\b(?:from now on|from here on(?: out| in)?|from today(?: on)?(?!')|going forward|moving forward|henceforth|from this point on|for future reference|as of now|as of today|for (?:all|any|every) (?:your )?future \w{3,12}|in (?:the )?future(?! (?:tense|releases?|versions?|updates?)))\b",
     re.I,
 )
 _STRONG_SUBJECT = re.compile(
@@ -76,7 +76,7 @@ _STRONG_SUBJECT = re.compile(
     re.I,
 )
 _ENGLISH = re.compile(
-    rf"^{LEAD}{SCOPE}{LEAD}(?:always|never|don't ever|do not ever|dont ever|never ever) (?:again |ever )?{VERB}\b"
+    rf"^{LEAD}{SCOPE}{LEAD}(?:always|never|don't ever|do not ever|dont ever|never,? ever) (?:again |ever )?{VERB}\b"
     rf"|^{LEAD}(?:always|never)[,:]? (?:when|before|after|if)\b.{{2,80}}, ?{VERB}\b"
     rf"|^{LEAD}(?:don't|do not|dont|please don't) {VERB}\b.{{0,160}}\b(?:ever(?: again)?|any ?more|again)\b"
     rf"|^{LEAD}{VERB}\b.{{1,160}},? (?:always|by default|every time|each time)[.!]?$"
@@ -85,7 +85,7 @@ _ENGLISH = re.compile(
     rf"|^{LEAD}default to\b|^{LEAD}set (?:my|the) default [\w -]{{2,30}} to\b|\bmy (?:default|preferred|favou?rite|usual) [\w -]{{2,30}} (?:is|are|should be|will be)\b"
     rf"|^{LEAD}(?:the|your) default [\w -]{{2,30}} should be\b|^{LEAD}(?:make|set) .{{2,60}} (?:(?:my|your) default\b|the default[.!]?$)"
     r"|^.{0,40}\bmy (?:time ?zone|editor|shell|language|native language|working hours|on-call hours|namespace|cluster|branch|environment|units?) (?:is|are|should be)\b"
-    rf"|^{LEAD}(?:(?:note|take note)(?: that\b|:|,| (?:i|i'm|my|we|our)\b)|(?:remember|keep in mind|bear in mind|don't forget|do not forget|make a note)(?:,? please)?(?: that\b|:|,| (?:i|i'm|my|we|our|to|not to|never|always|the|for me|this)\b))"
+    rf"|^{LEAD}(?:(?:note|take note)(?: that\b|:|,| (?:i|i'm|my|we|our)\b)|(?:don't forget|do not forget)(?: that\b|:|,| (?:i|i'm|my|we|our|to always|to never)\b)|(?:remember|keep in mind|bear in mind|make a note)(?:,? please)?(?: that\b|:|,| (?:i|i'm|my|we|our|to|not to|never|always|the|for me|this)\b))"
     r"|\b(?:remember that|remember this|remember it|keep that in mind|please remember|bear that in mind)(?: please)?[.!]?$"
     r"|\bi(?:'d| would)? (?:\w{2,10} )?prefer\b|\bi(?:'d| would) (?:much )?rather\b|\bmy preference is\b"
     r"|\bi (?:always|never|only|generally|usually) (?:ever )?(?:want|need|use|like|work|prefer|expect)\b"
@@ -120,7 +120,7 @@ _CHINESE = re.compile(
     r"|我希望(?:你)?(?:以后|每次|都|总是|始终|能?一直)|我说的?.{1,30}(?:都|就)?是?指的?(?:是)?|我的?(?:时区|编辑器|工作时间|值班时间|常用)[^，。]{0,8}是|我(?:人)?在(?:北京|上海|东八区|东京)时区"
 )
 _AFTER_ZH = re.compile(
-    r"^以后(?:我|我们)(?:自己)?(?:会|想|打算|来)|^以后(?:会|就会|还会|可能|应该会|的事)|^(?:我|我们)以后(?:会|就|想|打算)|(?:别|不要)再(?:报错|失败|超时|挂|崩|卡|丢|出错|出问题|出故障|告警|报警|断|掉线)|不记得|记得(?:上次|之前|那次)|记住密码|^默认(?:是|的)"
+    r"^以后(?:我|我们)(?:自己)?(?:会|想|打算|来)|^以后(?:会|就会|还会|可能|应该|估计|大概|也许|肯定|不会|没|的事)|^(?:我|我们)以后(?:会|就|想|打算)|(?:别|不要)再(?:报错|失败|超时|挂|崩|卡|丢|出错|出问题|出故障|告警|报警|断|掉线)|不记得|记得(?:上次|之前|那次)|记住密码|^默认(?:是|的)"
 )
 
 # ---- what takes a preference back
@@ -129,7 +129,7 @@ _BACK = re.compile(
     r"^(?:(?:please|ok(?:ay)?|actually|hmm|oh|no|and|but|sorry|well|you can|can you|could you)[, ]{1,2}){0,4}"
     r"(?:forget (?:that|it|this|about|what i|my|the|i\b|everything)|never ?mind\b|(?:scratch|strike|drop|disregard|ignore|cancel|undo) (?:that|what i|everything i|all i)\b|cancel that|cancel (?:my|the) |undo that|take (?:that|it) back|i take (?:that|it) back|drop (?:that|the|my)|disregard (?:that|what)|ignore what i said"
     r"|(?:you|i|we) (?:no longer|don't|do not|needn't|need not)(?: need| have)?\b(?=.{0,120}(?:no longer|any ?more|longer|needn't|need not))|(?:you|i|we) no longer\b|no longer (?:use|answer|show|need|run|prefer|ask|include|post|send|reply)\b"
-    r"|(?:you|i|we) (?:don't|do not) (?:need|have|want) (?:you )?to .{1,120}(?:any ?more|any longer)|don't (?:remember|bother with) (?:that|the|my)|that(?:'s| is) no longer|not any ?more|(?:you|i|we) (?:can|may) stop \w{2,20}ing\b|(?:let's |please )?go back to (?:your |the |my )?(?:default|old way|usual|normal (?:answers|format))|(?:you (?:can|may)|feel free to) (?:use|show|add|include|post|write|mention|ping|page|ask) .{2,80}\bagain[.!]?$|(?:there(?:'s| is) )?no need (?:to|for) .{2,120}(?:any ?more|any longer)|(?:remove|delete|clear|reset) (?:my|the|that) .{0,40}(?:preference|default|setting|rule|memor))",
+    r"|(?:you|i|we) (?:don't|do not) (?:need|have|want) (?:you )?to .{1,120}(?:any ?more|any longer)|don't (?:remember|bother with) (?:that|the|my)|that(?:'s| is) no longer|not any ?more|(?:you|i|we) (?:can|may) stop \w{2,20}ing\b|(?:let's |please )?go back to (?:your |the |my )?(?:default|old way|usual|normal (?:answers|format))|(?:you (?:can|may)|feel free to) (?:use|show|add|include|post|write|mention|ping|page|ask) .{2,80}\bagain[.!]?$|(?:there(?:'s| is) )?no need (?:to|for) .{2,120}(?:any ?more|any longer)|[^,.]{2,60}\b(?:rule|preference|setting|habit|wish|thing), (?:please )?(?:drop|forget|cancel|scratch|undo|remove) (?:it|that|this)\b|(?:remove|delete|clear|reset) (?:my|the|that) .{0,40}(?:preference|default|setting|rule|memor))",
     re.I,
 )
 _ALLOWED_AGAIN = re.compile(

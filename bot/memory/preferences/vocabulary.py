@@ -10,7 +10,7 @@ VERB = (
     r"(?:use|answer|reply|respond|write|show|print|give|include|run|ask|check|look|tell|ping|notify|post|send|quote|format|convert|keep|start|put|add|avoid|skip"
     r"|restart|reboot|delete|remove|touch|deploy|call|mention|tag|explain|summari[sz]e|list|sort|limit|prefer|treat|assume|read|query|connect|confirm|warn|open|take|set|make|stop|begin|report|display"
     r"|talk|speak|refer|round|attach|link|paste|follow|leave|execute|do|be|have|get|go|say|let|remind|end|cc|page|bring|mark|escape|go|double-check|verify|try|switch|log|save|drop|kill|change"
-    r"|modify|edit|install|upgrade|update|wake|disturb|bother|guess|trust|exceed|push|commit|scale|truncate|redirect|pipe|cut|group|return|output|state|name|cite|prefix|wrap|ssh|sudo|dump|wait|work|order|highlight|translate|address|focus|process|access)"
+    r"|modify|edit|install|upgrade|update|wake|disturb|bother|guess|trust|exceed|push|commit|scale|truncate|redirect|pipe|cut|group|return|output|state|name|cite|prefix|wrap|ssh|sudo|dump|wait|work|order|highlight|translate|address|focus|process|access|ignore|count|filter|hide|exclude|mask|collapse|trim|consider|measure|compare|watch|monitor|tail)"
 )
 LEAD_ZH = r"(?:(?:请|麻烦|另外|还有|那|顺便|对了|好的?|嗯|你|您|我们?|那就|就|并且|同时|再|哦|也|能不能|可不可以|可以|能否|最好|希望|希望你|记住|记得|拜托|bot|机器人|@\S{1,20})[，,：: ]{0,2}){0,5}"
 # After "always" or "never" at the start of a wish any verb may stand; these words are none, or tell of the past.
