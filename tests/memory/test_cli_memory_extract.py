@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
+
+from bot.cli.memory import memory_app
+from bot.errors import UsageError
 
 
 def run(tmp_path: Path, *lines: str) -> subprocess.CompletedProcess[str]:
@@ -56,10 +61,7 @@ def test_lines_in_give_memories_out_with_the_line_they_came_from(tmp_path: Path)
         ("[]", '"role"'),
     ],
 )
-def test_a_bad_line_is_one_error_with_its_number(tmp_path: Path, line: str, says: str) -> None:
-    done = run(tmp_path, message(role="user", text="hello"), line)
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert done.stderr.startswith("opsthread: stdin line 2: ")
-    assert says in done.stderr
-    assert done.stderr.count("\n") == 1
+def test_a_bad_line_is_one_error_with_its_number(line: str, says: str) -> None:
+    text = "\n".join([message(role="user", text="hello"), line])
+    with pytest.raises(UsageError, match=f"^stdin line 2: .*{re.escape(says)}"):
+        CliRunner().invoke(memory_app, ["extract"], input=text, catch_exceptions=False)

@@ -26,7 +26,7 @@ async def test_nobody_is_told_what_only_another_knows(database_url: str, tmp_pat
             await _fill(rig, person, chance)
         said: list[tuple[str, str]] = []  # who asked, the whole request
         thread = None
-        for turn in range(24):
+        for turn in range(16):
             person = PEOPLE[turn % len(PEOPLE)]
             talk = rig.conversation(session=thread if turn % 3 else None)
             talk.owner = person
