@@ -181,9 +181,13 @@ class _Part:
         self.lines.append(line)
         self.size += weight(line) + 1
 
-    def finish(self, opener: str | None) -> list[str]:
-        """Close the open fence, or take its opening back when nothing follows it here."""
-        if opener is not None and self.lines and self.lines[-1] == opener:
+    def finish(self, opener: str | None, *, last: bool = False) -> list[str]:
+        """Close the open fence, or take its opening back when nothing follows it here; the next part has it.
+
+        last: there is no next part, so what people wrote stays: only an opening that we gave goes.
+        """
+        ours = not last or len(self.lines) <= self.given
+        if opener is not None and self.lines and self.lines[-1] == opener and ours:
             self.lines.pop()
         elif opener is not None:
             self.lines.append(closer(opener))
@@ -211,7 +215,7 @@ def split(text: str, limit: int) -> list[str]:
                 part = _Part.begin(opener)
             part.add(piece)
         opener = after
-    return [*parts, *part.finish(opener)] or [text]
+    return [*parts, *part.finish(opener, last=True)] or [text]
 
 
 @dataclass(frozen=True, slots=True)

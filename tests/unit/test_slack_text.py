@@ -118,6 +118,10 @@ def test_a_fence_that_is_never_closed_is_closed_in_every_part() -> None:
     assert all(fences_closed(part) for part in parts)
 
 
+def test_a_fence_at_the_very_end_keeps_its_words() -> None:
+    assert text.split("so:\n```python", 120) == ["so:\n```python\n```"]
+
+
 @given(st.text(alphabet="`~ab \n<&é👍", max_size=400), st.integers(min_value=120, max_value=200))
 @settings(max_examples=300, deadline=None)
 def test_splitting_keeps_every_sign(words: str, limit: int) -> None:
