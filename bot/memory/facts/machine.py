@@ -88,7 +88,7 @@ def _df(lines: list[str], command: re.Match[str]) -> Iterator[Reading]:
         if re.match(r"/(?:run|dev|proc|sys|snap|boot/efi)(?:/|$)", at):
             continue
         size = of_kib(printed) if printed.isdigit() and in_kib else human(printed)
-        if size and not re.search(r" -\w{0,4}i", command[0]):
+        if size and not size.endswith((" B", " KiB")) and not re.search(r" -\w{0,4}i", command[0]):
             yield environment(f"size of {at}", size, f"{at} has a size of {size}")
         if re.fullmatch(r"[a-z][a-z0-9.]{1,14}", kind):
             yield environment(f"file system of {at}", kind, f"{at} is an {kind} file system")
