@@ -10,7 +10,7 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from bot.agent.budget import tokens
-from bot.outside import line
+from bot.outside import line, quiet
 from storage.records import Memory, MemoryKind
 
 PREFERENCES = 1_000  # estimated tokens of preferences at most
@@ -73,4 +73,4 @@ def _when(memory: Memory, zone: str) -> str:
 
 
 def _lines(text: str) -> str:
-    return "\n".join(f"- {line(each)}" for each in text.splitlines() if each.strip())
+    return "\n".join(f"- {quiet(line(each))}" for each in text.splitlines() if each.strip())

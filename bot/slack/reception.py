@@ -29,7 +29,7 @@ from bot.slack.people import CALL_FAILED, People, Person, SlackSilent
 from bot.slack.text import mentions
 from bot.ssh.inventory import Inventory
 from bot.turns.arrival import Arrival, Receipt
-from bot.turns.memories import Memories
+from bot.turns.memories import MOST_DIGITS, Memories
 from bot.turns.memory_acts import Who
 from storage import inbox, outbox, sessions, turns
 from storage.errors import NotFound, StorageError
@@ -38,7 +38,6 @@ from storage.records import Approval, Front, NewPost, Origin, TurnState
 from storage.store import Store
 
 SETTLE_S = 3.0  # how long a post of ours that is on its way is waited for before people are judged
-MOST_DIGITS = 18  # of a number in a button
 ASK_AGAIN_S = 0.5  # until Slack is asked again who somebody is; doubles every time
 _TRIES = 5
 

@@ -24,7 +24,7 @@ from storage.recall.scopes import ScopeKind
 from storage.records import Command, CommandState, Memory, MemoryKind, Message, NewMemory, Output, Role, Turn
 from storage.store import Db, Store
 
-CATCH_UP_S = 3.0  # that a turn waits for what its person said elsewhere
+CATCH_UP_S = 1.5  # that a turn waits for what its person said elsewhere
 MOST_AT_ONCE = 50  # turns of one tick
 _FACTS = (MemoryKind.ENVIRONMENT_FACT, MemoryKind.SOFTWARE_FACT)
 
@@ -86,7 +86,8 @@ class Learner:
                 )
         try:
             async with self._store.begin() as db:
-                if await learning.claim(db, due):
+                if await learning.claim(db, due) and found:
+                    await scopes.hold(db, team=due.turn.team, kind=ScopeKind.PERSON, owner=due.turn.owner)
                     for event in found:
                         await _learn(db, due.turn, event, spoken)
         except DatabaseUnavailable:
@@ -175,7 +176,6 @@ async def _close(db: Db, turn: Turn, back: TakenBack, spoken: Sequence[_Spoken])
 
 async def _preferences(db: Db, turn: Turn, spoken: Sequence[_Spoken]) -> dict[Found, Memory]:
     """The preferences that hold, the oldest first, and which of these messages each came from (0: none)."""
-    await scopes.hold(db, team=turn.team, kind=ScopeKind.PERSON, owner=turn.owner)
     place = {each.message.id: number for number, each in enumerate(spoken, 1)}
     standing = await rows.list_(db, team=turn.team, owner=turn.owner, kind=MemoryKind.USER_PREFERENCE)
     return {

@@ -26,6 +26,7 @@ from storage.store import Db, Store
 
 PAGE = 20
 CANDIDATES = 5
+MOST_DIGITS = 18  # of a number in a button
 
 KINDS = {
     MemoryKind.USER_PREFERENCE: "wish",
@@ -145,28 +146,24 @@ class Memories:
         return whole or own
 
     async def _list(self, db: Db, page: int, who: Who) -> Told:
-        mine = await rows.list_(db, team=who.team, owner=who.owner)
+        count = await rows.count(db, team=who.team, owner=who.owner)
         core = (await core_memory.blocks(db, team=who.team, owner=who.owner)).person
+        kept = f"{count:,} memor{'y' if count == 1 else 'ies'}"
         if await rows.opted_out(db, team=who.team, person=who.owner):
-            title = f"Memory is off for you; {len(mine)} memories are kept until you forget them"
+            title = f"Memory is off for you; {kept} stay until you forget them"
         else:
-            title = (
-                f"I keep {len(mine)} memor{'y' if len(mine) == 1 else 'ies'} of you"
-                if mine
-                else "I keep nothing of you yet"
-            )
-        order = list(KINDS)
-        mine.sort(key=lambda m: (order.index(m.kind), -m.confirmed_at.timestamp(), -m.id))
-        pages = max(1, -(-len(mine) // PAGE))
-        shown = mine[(page - 1) * PAGE : page * PAGE]
-        hint = f"page {min(page, pages)} of {pages}, memories {page + 1} goes on · " if page < pages else ""
+            title = f"I keep {kept} of you" if count else "I keep nothing of you yet"
+        pages = max(1, -(-count // PAGE))
+        page = min(page, pages)
+        shown = await rows.page(db, team=who.team, owner=who.owner, limit=PAGE, offset=(page - 1) * PAGE)
+        hint = f"page {page} of {pages}, memories {page + 1} goes on · " if page < pages else ""
         hint += (
             "forget NUMBER erases one · share NUMBER shows it to your team · memory off keeps nothing more"
         )
         lines = tuple(self._line(memory) for memory in shown)
         if core and page == 1:
             lines = (Line(0, core, "pinned by you"), *lines)
-        return Told(title, lines, hint if mine or core else "")
+        return Told(title, lines, hint if count or core else "")
 
     async def _share(self, db: Db, wanted: Wanted, who: Who) -> Told:
         found = [await rows.get(db, id_, team=who.team, owner=who.owner) for id_ in wanted.ids]
@@ -202,7 +199,7 @@ class Memories:
     async def share_click(self, token: str, who: Who) -> str:
         """The button under an exact text; one line for the person."""
         number = token.partition("-")[0]
-        if not number.isdigit():
+        if not number.isdecimal() or len(number) > MOST_DIGITS:
             return "this button is not known here; nothing was shared"
         async with self.store.begin() as db:
             try:

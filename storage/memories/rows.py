@@ -68,6 +68,32 @@ async def list_(
     return [memory_of(row) for row in rows]
 
 
+async def count(db: Db, *, team: str, owner: str) -> int:
+    """How many memories of a person hold."""
+    row = await db.execute(
+        text(
+            """SELECT count(*) FROM long_term_memory
+            WHERE team = :team AND owner = :owner AND forgotten_at IS NULL AND valid_to IS NULL"""
+        ),
+        {"team": team, "owner": owner},
+    )
+    return int(row.scalar_one())
+
+
+async def page(db: Db, *, team: str, owner: str, limit: int, offset: int) -> list[Memory]:
+    """Those that hold, for people to read: wishes, hosts, versions, cases, in each the last confirmed first."""
+    rows = await db.execute(
+        text(
+            f"""SELECT {COLUMNS} FROM long_term_memory
+            WHERE team = :team AND owner = :owner AND forgotten_at IS NULL AND valid_to IS NULL
+            ORDER BY array_position(CAST(:kinds AS text[]), kind), confirmed_at DESC, id DESC
+            LIMIT :limit OFFSET :offset"""
+        ),
+        {"team": team, "owner": owner, "kinds": list(MemoryKind), "limit": limit, "offset": offset},
+    )
+    return [memory_of(row) for row in rows]
+
+
 async def visible(db: Db, ids: Sequence[int], *, team: str, owner: str) -> list[Memory]:
     """Those of these memories that are this person's or shared with them, whether they hold or not; not forgotten ones."""
     rows = await db.execute(
