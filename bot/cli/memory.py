@@ -22,6 +22,7 @@ from bot.turns.memories import Memories, Told
 from bot.turns.memory_acts import Who
 from storage import core_memory
 from storage.audit import AuditEvent
+from storage.errors import NotFound
 from storage.memories import finding, rows, transfer
 from storage.records import LOCAL_TEAM, Memory, MemoryKind, NewMemory, Recalled
 from storage.store import Store
@@ -170,11 +171,13 @@ def used(
         return await Memories(store, values.redactor(), values.timezone).used_in(turn, _who(user, team))
 
     told = with_store(work)
+    if not told.lines:
+        raise NotFound(f"turn {turn} was given no memories of {user}")
     if as_json:
         printing.json_lines({"id": m.id, "text": m.text, "why": m.why} for m in told.lines)
         return
     cells = [(line.id, line.text, line.why) for line in told.lines]
-    printing.table(("id", "text", "why"), cells, empty=told.title if not told.lines else "")
+    printing.table(("id", "text", "why"), cells, empty="")
 
 
 @memory_app.command()

@@ -184,13 +184,15 @@ def plan_lines(event: PlanChanged) -> tuple[str, ...]:
 def ending(event: Answered) -> str:
     """The quiet line under an answer: our own evidence line, and how it ended when it did not end well."""
     words = {TurnState.FAILED: "not answered", TurnState.STOPPED: "stopped"}.get(event.state, "")
-    parts = (words, one_line(event.footer), memories_used(event.memories), duration(event.seconds))
+    parts = (words, one_line(event.footer), memories_used(event), duration(event.seconds))
     return " · ".join(part for part in parts if part)
 
 
-def memories_used(count: int) -> str:
-    """How many memories the turn was given; what they say is for their person alone."""
-    return f"used {count} memor{'y' if count == 1 else 'ies'}" if count else ""
+def memories_used(event: Answered) -> str:
+    """How many memories the turn was given, and how to see which and why."""
+    count = event.memories
+    word = f"used {count} memor{'y' if count == 1 else 'ies'}"
+    return f"{word} (why: opsthread memory used {event.turn.id})" if count else ""
 
 
 def memory_lines(told: Told) -> list[str]:
