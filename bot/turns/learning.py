@@ -7,6 +7,7 @@ so that what was said a moment ago in another thread is known. Nothing a turn do
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -15,7 +16,7 @@ from bot import log
 from bot.memory import Found, Heard, TakenBack, events
 from bot.memory.standing import said_before, taken_back
 from storage import learning
-from storage.errors import DatabaseUnavailable, MemoryRefused, StorageError
+from storage.errors import MemoryRefused, StorageError
 from storage.history import OURS
 from storage.learning import Due, Lesson
 from storage.memories import ending, keeping, rows
@@ -26,6 +27,7 @@ from storage.store import Db, Store
 
 CATCH_UP_S = 1.5  # that a turn waits for what its person said elsewhere
 MOST_AT_ONCE = 50  # turns of one tick
+TRIES = 3  # at one turn, while the database answers otherwise
 _FACTS = (MemoryKind.ENVIRONMENT_FACT, MemoryKind.SOFTWARE_FACT)
 
 logger = log.get(__name__)
@@ -49,6 +51,7 @@ class Learner:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._failed: Counter[int] = Counter()  # by turn
 
     async def tick(self) -> None:
         """Learn from whatever is due. Raises StorageError."""
@@ -70,33 +73,36 @@ class Learner:
         """Learn from one turn. False: none is due."""
         async with self._store.begin() as db:
             due = await learning.due(db, of=of)
-            if due is None:
-                return False
-            out = await rows.opted_out(db, team=due.turn.team, person=due.turn.owner)
-            lesson = None if out else await learning.lesson(db, due.turn)
-        spoken = [] if lesson is None else list(_spoken(lesson, due.turn))
-        found = await asyncio.to_thread(_found, due, spoken)
-        for event in found:
-            if isinstance(event, Found) and event.kind in _FACTS:
-                await ending.outdate(
-                    self._store,
-                    _new(event, spoken[event.source - 1]),
-                    team=due.turn.team,
-                    owner=due.turn.owner,
-                )
+        if due is None:
+            return False
         try:
-            async with self._store.begin() as db:
-                if await learning.claim(db, due) and found:
-                    await scopes.hold(db, team=due.turn.team, kind=ScopeKind.PERSON, owner=due.turn.owner)
-                    for event in found:
-                        await _learn(db, due.turn, event, spoken)
-        except DatabaseUnavailable:
-            raise
-        except StorageError as error:  # would be so the next time too, and keep all others from being learnt
+            await self._learn_from(due)
+        except StorageError as error:
+            self._failed[due.turn.id] += 1
+            if self._failed[due.turn.id] < TRIES:
+                raise
+            # It would be so the next time too, and keep all others from being learnt.
             logger.error("nothing is learnt from a turn", turn=due.turn.id, error=str(error))
             async with self._store.begin() as db:
                 await learning.claim(db, due)
+        self._failed.pop(due.turn.id, None)
         return True
+
+    async def _learn_from(self, due: Due) -> None:
+        team, owner = due.turn.team, due.turn.owner
+        async with self._store.begin() as db:
+            out = await rows.opted_out(db, team=team, person=owner)
+            spoken = [] if out else list(_spoken(await learning.lesson(db, due.turn), due.turn))
+        found = await asyncio.to_thread(_found, due, spoken)
+        for event in found:
+            if isinstance(event, Found) and event.kind in _FACTS:
+                new = _new(event, spoken[event.source - 1])
+                await ending.outdate(self._store, new, team=team, owner=owner)
+        async with self._store.begin() as db:
+            if await learning.claim(db, due) and found:
+                await scopes.hold(db, team=team, kind=ScopeKind.PERSON, owner=owner)
+                for event in found:
+                    await _learn(db, due.turn, event, spoken)
 
 
 def _found(due: Due, spoken: Sequence[_Spoken]) -> list[Found | TakenBack]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from sqlalchemy import text
 from bot.events import Answered
 from bot.turns.learning import Learner
 from storage import transfer, turns
+from storage.errors import StorageError
 from storage.memories import ending, keeping, rows
 from storage.records import LOCAL_TEAM, Memory, MemoryKind, NewMemory
 from storage.store import Store
@@ -236,3 +238,18 @@ async def test_a_short_word_means_what_was_asked_before(database_url: str, tmp_p
         await talk.say(f"which kernel does {HOST} have now, and is it old?")
         await talk.say("continue")
         assert fact.text in _said(rig)
+
+
+async def test_a_turn_that_cannot_be_learnt_from_does_not_keep_others_from_it(
+    database_url: str, tmp_path: Path
+) -> None:
+    async with open_rig(database_url, tmp_path) as rig:
+        async with rig.store.begin() as db:  # a database that takes no memory with this word
+            await db.execute(text("ALTER TABLE long_term_memory ADD CHECK (text NOT LIKE '%Klingon%')"))
+        await _ask(rig, "always answer in Klingon")
+        await _ask(rig, "always use sudo")
+        learner = Learner(rig.store)
+        for _ in range(3):
+            with contextlib.suppress(StorageError):
+                await learner.tick()
+        assert ["sudo" in m.text for m in await _memories(rig.store)] == [True]
