@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
+from bot.agent.context import GOES_ON
 from bot.events import Answered
 from bot.slack.memory_cards import told_message
 from bot.terminal.wording import memory_lines
@@ -15,7 +16,7 @@ from bot.turns.memory_acts import Who
 from storage import core_memory
 from storage.memories import finding, keeping, rows, transfer
 from storage.records import LOCAL_TEAM, Memory, MemoryKind, NewMemory
-from tests.fakes.model import say
+from tests.fakes.model import call, calls, say
 from tests.turns.rig import Rig, open_rig
 
 OWN = {"team": LOCAL_TEAM, "owner": "local"}
@@ -213,3 +214,20 @@ async def test_a_forged_share_shares_nothing(database_url: str, tmp_path: Path, 
             await keeping.add(db, NewMemory(MemoryKind.SOFTWARE_FACT, "x is 1"), **OWN)
         await rig.app.memories.share_click(token, Who(LOCAL_TEAM, "local", "x"))
         assert [m.shared for m in await kept(rig)] == [False]
+
+
+async def test_go_on_takes_the_plan_up_after_a_restart(database_url: str, tmp_path: Path) -> None:
+    async with open_rig(database_url, tmp_path) as rig:
+        steps = [{"step": "look at the disk", "state": "done"}, {"step": "look at the log", "state": "todo"}]
+        rig.model.push(calls([call("plan", steps=steps, next_step="the log")]), say("half done"))
+        talk, _ = await rig.say("why is it slow?")
+        session = talk.session
+    async with open_rig(database_url, tmp_path / "again") as rig:
+        rig.model.push(say("on it"), say("yes"))
+        talk = rig.conversation(session=session)
+        await talk.say("继续")
+        before = str(rig.model.requests[-1]["messages"][-1]["content"])
+        assert "- [todo] look at the log" in before
+        assert GOES_ON in before
+        await talk.say("is the log long?")
+        assert GOES_ON not in str(rig.model.requests[-1]["messages"][-1]["content"])
