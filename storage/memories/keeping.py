@@ -71,8 +71,9 @@ async def add(
             return await _refresh(db, old, now=new.at or now)
     if old is not None and _same(old, new):
         return await _refresh(db, old, now=new.at or now)
-    if old is not None and new.at is not None and new.at < old.valid_from and new.valid_to is None:
-        made = await insert(db, new, team=team, owner=owner, now=now, until=old.valid_from, by=old.id)
+    if old is not None and new.at is not None and new.at < old.confirmed_at and new.valid_to is None:
+        until = max(new.at, old.valid_from)  # the later look found the old value: this one did not last
+        made = await insert(db, new, team=team, owner=owner, now=now, until=until, by=old.id)
         return Kept(made, Outcome.HISTORY)
     if old is None and new.valid_to is None and docs >= MOST:
         raise MemoryRefused(f"{owner} has {docs:,} memories, which is the limit; forget some first")

@@ -96,6 +96,16 @@ async def test_an_older_observation_goes_into_history(store: Store) -> None:
     assert [(m.value, m.superseded_by) for m in await listed(store)] == [("1.24", None), ("1.20", now.id)]
 
 
+async def test_what_was_seen_before_the_last_look_does_not_take_its_place(store: Store) -> None:
+    await add(store, fact("1.24", at=DAY))
+    await add(store, fact("1.24", at=DAY + timedelta(days=2)))
+    late = await add(store, fact("1.20", at=DAY + timedelta(days=1)))
+    assert late.outcome is Outcome.HISTORY
+    async with store.begin() as db:
+        (found,) = await finding.recall(db, "nginx version", team=T, owner=A)
+    assert found.memory.value == "1.24"
+
+
 @pytest.mark.parametrize(
     "other",
     [
